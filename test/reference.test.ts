@@ -6,7 +6,7 @@ import { test } from 'node:test'
 import { buildSchema, type GraphQLObjectType, type GraphQLSchema } from 'graphql'
 import { operations } from './http/openapi.ts'
 import { startTestApp } from './support/app.ts'
-import { query } from './support/graphql.ts'
+import { dataOf, query } from './support/graphql.ts'
 import { ask } from './support/http.ts'
 import { logIn } from './support/rest.ts'
 import { SocketClient } from './support/sockets.ts'
@@ -121,8 +121,13 @@ test('docs/graphql.md: every example is answered as printed, one after the other
     }
     const { events } = client.begin(text)
     await waitUntil(async () => {
-      await query(app, 'mutation { createPost(title: "x", content: "x") { id } }', { token })
-      await query(app, 'mutation { addComment(postId: 1, text: "x") { id } }', { token })
+      const made = `mutation { createPost(title: "x", content: "x") { id } addComment(postId: 1, text: "x") { id }
+        a: createPost(title: "x", content: "x") { id } b: addComment(postId: 1, text: "x") { id } }`
+      type Made = Readonly<Record<'createPost' | 'addComment' | 'a' | 'b', { readonly id: string }>>
+      const { createPost, addComment, a, b } = dataOf<Made>(await query(app, made, { token }))
+      const changed = `mutation { updatePost(id: ${createPost.id}, title: "y") { id } deletePost(id: ${a.id})
+        updateComment(id: ${addComment.id}, text: "y") { id } deleteComment(id: ${b.id}) }`
+      dataOf(await query(app, changed, { token }))
       return events.length > 0
     })
     assertLike(JSON.stringify({ data: events[0] }), answer, text)

@@ -4,7 +4,8 @@
  * - `unauthenticated`: wrong credentials, or no valid token where one is needed.
  * - `forbidden`: this user may not do that.
  * - `notFound`: the resource does not exist.
- * - `conflict`: the current state does not allow it. `status` 412: another client has changed the resource since it was read.
+ * - `conflict`: the current state does not allow it. `status` 412, or in GraphQL `code` `CONFLICT`: another client has
+ *   changed it since it was read.
  * - `rateLimited`: too many requests. `retryAfter` says when to try again.
  * - `badInput`: the service does not accept these values or this document.
  * - `server`: the service failed or is not available. `retryAfter` may say when to try again.

@@ -75,6 +75,11 @@ export type Post = {
     likes: Scalars['Int']['output'];
     /** When it was published, if it is. */
     publishedAt?: Maybe<Scalars['DateTime']['output']>;
+    /**
+     * When its title or content was last changed; of one that never was, when it was published. Later with every change, so it
+     * names the state that `updatePost` may require.
+     */
+    updatedAt: Scalars['DateTime']['output'];
 };
 /** Something written for others to read. */
 export type PostCommentsArgs = {
@@ -95,6 +100,8 @@ export type Comment = {
     post: Post;
     /** When it was said. */
     createdAt: Scalars['DateTime']['output'];
+    /** When its text was last changed; of one that never was, when it was said. Later with every change. */
+    updatedAt: Scalars['DateTime']['output'];
 };
 /** What can be read. One operation, however nested, is one look at the data: all of it is of the same moment. */
 export type Query = {
@@ -175,6 +182,7 @@ export type MutationUpdatePostArgs = {
     id: Scalars['ID']['input'];
     title?: InputMaybe<Scalars['String']['input']>;
     content?: InputMaybe<Scalars['String']['input']>;
+    ifUpdatedAt?: InputMaybe<Scalars['DateTime']['input']>;
 };
 /**
  * What can be changed. The fields of one operation are done one after the other, all or none: when one fails, nothing has
@@ -205,6 +213,7 @@ export type MutationAddCommentArgs = {
 export type MutationUpdateCommentArgs = {
     id: Scalars['ID']['input'];
     text: Scalars['String']['input'];
+    ifUpdatedAt?: InputMaybe<Scalars['DateTime']['input']>;
 };
 /**
  * What can be changed. The fields of one operation are done one after the other, all or none: when one fails, nothing has
@@ -218,10 +227,26 @@ export type Subscription = {
     __typename?: 'Subscription';
     /** A post was added. */
     postAdded: Post;
+    /** The title or content of a post was changed, by `updatePost`. Likes and comments are not told here. */
+    postUpdated: Post;
+    /** A post was deleted: its id. Its comments are gone with it. */
+    postDeleted: Scalars['ID']['output'];
     /** A comment was added to this post. Ends when the post is deleted. */
     commentAdded: Comment;
+    /** A comment on this post was changed. Ends when the post is deleted. */
+    commentUpdated: Comment;
+    /** A comment on this post was deleted: its id. Ends when the post is deleted. */
+    commentDeleted: Scalars['ID']['output'];
 };
 /** What happens. Sent over a WebSocket, each event once and in order. */
 export type SubscriptionCommentAddedArgs = {
+    postId: Scalars['ID']['input'];
+};
+/** What happens. Sent over a WebSocket, each event once and in order. */
+export type SubscriptionCommentUpdatedArgs = {
+    postId: Scalars['ID']['input'];
+};
+/** What happens. Sent over a WebSocket, each event once and in order. */
+export type SubscriptionCommentDeletedArgs = {
     postId: Scalars['ID']['input'];
 };

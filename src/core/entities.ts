@@ -13,6 +13,8 @@ export interface Field {
   readonly type: 'id' | 'text' | 'integer' | 'instant'
   /** The field may be null. */
   readonly optional?: true
+  /** While nothing else is stored, it has the value of this other field. */
+  readonly or?: string
   /** A text of up to 64 Ki characters. The size of a response depends mainly on these fields. */
   readonly long?: true
   /** Under the policy `enforced`, only admins and the user itself may read it. */
@@ -52,6 +54,7 @@ export const entities: Readonly<Record<EntityName, Entity>> = {
       likes: { type: 'integer' },
       commentCount: { type: 'integer' },
       publishedAt: { type: 'instant', optional: true },
+      updatedAt: { type: 'instant', or: 'publishedAt' },
     },
     relations: {
       author: { to: 'User', kind: 'one', by: 'authorId' },
@@ -60,7 +63,12 @@ export const entities: Readonly<Record<EntityName, Entity>> = {
   },
   Comment: {
     collection: 'comments',
-    fields: { id: { type: 'id' }, text: { type: 'text', long: true }, createdAt: { type: 'instant' } },
+    fields: {
+      id: { type: 'id' },
+      text: { type: 'text', long: true },
+      createdAt: { type: 'instant' },
+      updatedAt: { type: 'instant', or: 'createdAt' },
+    },
     relations: {
       author: { to: 'User', kind: 'one', by: 'authorId' },
       post: { to: 'Post', kind: 'one', by: 'postId' },

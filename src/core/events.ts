@@ -2,10 +2,13 @@
 export type Event = Place & EventContent & { readonly traceparent?: string }
 
 export type EventContent =
-  | { readonly kind: 'post-added'; readonly postId: number }
-  | { readonly kind: 'comment-added'; readonly postId: number; readonly commentId: number }
-  | { readonly kind: 'post-deleted'; readonly postId: number }
+  | { readonly kind: PostEvent; readonly postId: number; readonly commentId?: null }
+  | { readonly kind: CommentEvent; readonly postId: number; readonly commentId: number }
   | { readonly kind: 'user-revoked'; readonly userId: number }
+
+type PostEvent = 'post-added' | 'post-updated' | 'post-deleted'
+const commentEvents = ['comment-added', 'comment-updated', 'comment-deleted'] as const
+type CommentEvent = (typeof commentEvents)[number]
 
 /** A place in the log: the position of an event, and its time, which tells it from the same position in another log. */
 export interface Place {
@@ -33,30 +36,33 @@ export function placeFromText(text: unknown): Place | undefined {
 
 const longestPlace = 70
 
-/** The subject of a subscription: new posts, or new comments on one post. */
-export type Topic = { readonly kind: 'posts' } | { readonly kind: 'comments'; readonly postId: number }
+/** The subject of a subscription: events of one kind, of all posts or of the comments on one post. */
+export type Topic =
+  | { readonly kind: PostEvent; readonly postId?: never }
+  | { readonly kind: CommentEvent; readonly postId: number }
 
-/** The topic of an event, or `undefined` if nobody can subscribe to such events. */
-export function topicOf(event: Event): Topic | undefined {
+/** The names of the topics that an event concerns. A deleted post ends those of its comments. */
+export function topicsOf(event: Event): readonly string[] {
   switch (event.kind) {
-    case 'post-added':
-      return { kind: 'posts' }
-    case 'comment-added':
-    case 'post-deleted':
-      return { kind: 'comments', postId: event.postId }
     case 'user-revoked':
-      return undefined
+      return []
+    case 'post-added':
+    case 'post-updated':
+      return [event.kind]
+    case 'post-deleted':
+      return [event.kind, ...commentEvents.map(kind => nameOf({ kind, postId: event.postId }))]
+    default:
+      return [nameOf(event)]
   }
 }
 
-export function nameOf(topic: Topic): string {
-  return topic.kind === 'posts' ? 'posts' : `comments ${topic.postId}`
+export function nameOf({ kind, postId }: Topic): string {
+  return postId === undefined ? kind : `${kind} ${postId}`
 }
 
 /** The id of the post or comment that subscribers receive. If there is none, the topic has ended. */
-export function subjectOf(event: Event): number | undefined {
-  if (event.kind === 'post-added') return event.postId
-  return event.kind === 'comment-added' ? event.commentId : undefined
+export function subjectOf(event: Event, topic: Topic): number | undefined {
+  return event.kind === topic.kind ? (event.commentId ?? event.postId) : undefined
 }
 
 /** All events in order. Positions have no gaps. Events are kept for a limited time; the oldest are deleted first. */

@@ -203,13 +203,20 @@ export interface PostStore {
 /** `null` as id stands for an id that no row can have. A title or content that is `null` stays as it is. */
 export type Change = Readonly<
   | { kind: 'create a post'; title: string; content: string; show: Show }
-  | { kind: 'update a post'; id: number | null; title: string | null; content: string | null; reach: Reach; show: Show }
+  | ({ kind: 'update a post'; id: number | null; title: string | null; content: string | null } & Update)
   | { kind: 'delete a post'; id: number | null; reach: Reach }
   | { kind: 'like a post'; id: number | null; show: Show }
   | { kind: 'add a comment'; postId: number | null; text: string; show: Show }
-  | { kind: 'update a comment'; commentId: number | null; text: string; reach: Reach; show: Show }
+  | ({ kind: 'update a comment'; commentId: number | null; text: string } & Update)
   | { kind: 'delete a comment'; commentId: number | null; reach: Reach }
 >
+
+/** `ifUpdatedAt`: refused if it was last updated at another time. `null`: whenever that was. */
+interface Update {
+  ifUpdatedAt: string | null
+  reach: Reach
+  show: Show
+}
 
 /** The fields to read of the created or changed post or comment. The store puts its id into the slot `id` first. */
 export interface Show {
@@ -222,7 +229,13 @@ export interface Show {
 export type ChangeResult = string | boolean
 
 export interface ChangeRefusal {
-  readonly refused: 'post absent' | 'comment absent' | 'not permitted' | 'token revoked'
+  readonly refused:
+    | 'post absent'
+    | 'comment absent'
+    | 'not permitted'
+    | 'post changed'
+    | 'comment changed'
+    | 'token revoked'
   /** The index of the refused change. */
   readonly at: number
 }

@@ -7,7 +7,7 @@ import {
   type Place,
   type RecentEvents,
   type Topic,
-  topicOf,
+  topicsOf,
 } from '../core/events.ts'
 import type { StoreObserver } from '../core/ports.ts'
 import { inRounds } from './in-rounds.ts'
@@ -36,7 +36,7 @@ export class Feed implements RecentEvents, AsyncDisposable {
   #listener: FeedListener | undefined
   #place: Place = { position: 0, at: 0 }
   /** The latest events, all after `#from`, with the names of their topics. */
-  readonly #recent: { readonly event: Event; readonly topic: string | undefined }[] = []
+  readonly #recent: { readonly event: Event; readonly topics: readonly string[] }[] = []
   #from = 0
   #running: Promise<void> | undefined
   readonly #ask = inRounds(() => {
@@ -81,7 +81,7 @@ export class Feed implements RecentEvents, AsyncDisposable {
     const name = nameOf(topic)
     // From the end, because most subscribers wait for the latest event.
     const before = this.#recent.findLastIndex(({ event }) => event.position <= after)
-    return this.#recent.slice(before + 1).find(recent => recent.topic === name)?.event
+    return this.#recent.slice(before + 1).find(({ topics }) => topics.includes(name))?.event
   }
 
   /** By the clock of the store, as events are. Their ages must not depend on how the clocks of machines differ. */
@@ -143,8 +143,7 @@ export class Feed implements RecentEvents, AsyncDisposable {
 
   #add(event: Event): void {
     this.#place = event
-    const topic = topicOf(event)
-    this.#recent.push({ event, topic: topic && nameOf(topic) })
+    this.#recent.push({ event, topics: topicsOf(event) })
     if (this.#recent.length > mostRecent) this.#from = this.#recent.shift()?.event.position ?? this.#from
   }
 

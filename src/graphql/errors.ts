@@ -16,6 +16,7 @@ export const statusOfCode = Object.freeze({
   UNAUTHENTICATED: 401,
   FORBIDDEN: 403,
   NOT_FOUND: 404,
+  CONFLICT: 409,
   RATE_LIMITED: 429,
   SUBSCRIPTION_LIMIT_EXCEEDED: 400,
   SUBSCRIPTION_TOO_EXPENSIVE: 400,
@@ -72,7 +73,7 @@ export function reportedRefusal(error: unknown, report: (error: AppError) => voi
 
 const codeOf: Readonly<Record<ErrorCode, Code>> = {
   'bad-input': 'BAD_USER_INPUT',
-  conflict: 'BAD_USER_INPUT',
+  conflict: 'CONFLICT',
   'condition-unmet': 'BAD_USER_INPUT',
   unauthenticated: 'UNAUTHENTICATED',
   forbidden: 'FORBIDDEN',

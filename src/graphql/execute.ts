@@ -1,6 +1,7 @@
 import type { GraphQLSchema } from 'graphql'
 import type { Actor } from '../core/actor.ts'
 import { AppError } from '../core/errors.ts'
+import type { Topic } from '../core/events.ts'
 import type { Fields } from '../core/input.ts'
 import type { Posts } from '../core/posts/operations.ts'
 import { refusal, refusalFromCore } from './errors.ts'
@@ -72,12 +73,21 @@ function planSubscription({ tree }: PreparedOperation, request: Request): Subscr
   if (merged === undefined) throw refusal('BAD_REQUEST', 'The subscription selects nothing.')
   const [key, fields] = merged
   const [{ name, args }] = fields
-  const root = name === 'postAdded' ? 'post' : 'comment'
+  const kind = subscriptions[name]
+  if (kind === undefined) throw new Error(`src/graphql/execute.ts has no ${name}`)
+  const root = kind.startsWith('post') ? 'post' : 'comment'
   // An id that is not valid becomes 0, which no post has.
-  const topic =
-    root === 'post'
-      ? { kind: 'posts' as const }
-      : { kind: 'comments' as const, postId: idIn(args.get('postId'), variables) ?? 0 }
+  const postId = root === 'post' ? undefined : (idIn(args.get('postId'), variables) ?? 0)
   const plan = planShown(root, key, fields, variables, new PlanSize(planBounds.subscriptionFields))
-  return { key, topic, ...showOf(plan, request) }
+  return { key, topic: { kind, postId } as Topic, ...showOf(plan, request) }
+}
+
+/** The events that each subscription tells of. */
+export const subscriptions: Readonly<Record<string, Topic['kind']>> = {
+  postAdded: 'post-added',
+  postUpdated: 'post-updated',
+  postDeleted: 'post-deleted',
+  commentAdded: 'comment-added',
+  commentUpdated: 'comment-updated',
+  commentDeleted: 'comment-deleted',
 }

@@ -78,10 +78,10 @@ interface Mutation {
 
 export const mutations: Readonly<Record<string, Mutation>> = {
   createPost: { kind: 'create a post', texts: ['title', 'content'], shows: 'post' },
-  updatePost: { kind: 'update a post', id: 'id', texts: ['title', 'content'], shows: 'post' },
+  updatePost: { kind: 'update a post', id: 'id', texts: ['title', 'content', 'ifUpdatedAt'], shows: 'post' },
   deletePost: { kind: 'delete a post', id: 'id' },
   likePost: { kind: 'like a post', id: 'id', shows: 'post' },
   addComment: { kind: 'add a comment', id: 'postId', texts: ['text'], shows: 'comment' },
-  updateComment: { kind: 'update a comment', id: 'commentId', texts: ['text'], shows: 'comment' },
+  updateComment: { kind: 'update a comment', id: 'commentId', texts: ['text', 'ifUpdatedAt'], shows: 'comment' },
   deleteComment: { kind: 'delete a comment', id: 'commentId' },
 }

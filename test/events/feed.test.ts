@@ -138,11 +138,11 @@ describe('The feed', () => {
       stage.bus.receive()
       await settle()
       assert.deepEqual([stage.losses, feed.position, feed.reaches(3), feed.reaches(4)], [loss, 4, false, true])
-      assert.equal(feed.next({ kind: 'posts' }, 0), undefined)
+      assert.equal(feed.next({ kind: 'post-added' }, 0), undefined)
       stage.woken.length = 0
       await stage.write(2)
       assert.deepEqual(stage.woken, [5, 6])
-      assert.equal(feed.next({ kind: 'posts' }, 4)?.position, 5)
+      assert.equal(feed.next({ kind: 'post-added' }, 4)?.position, 5)
     }
     // The log goes on past the former position before the feed looks.
     stage.log.lose(4)
@@ -152,7 +152,7 @@ describe('The feed', () => {
     stage.log.portion = 500
     await stage.write(1_000)
     assert.deepEqual([feed.reaches(12), feed.reaches(13)], [false, true])
-    assert.equal(feed.next({ kind: 'posts' }, 13)?.position, 14)
+    assert.equal(feed.next({ kind: 'post-added' }, 13)?.position, 14)
   })
 
   it('notices a loss again and again until it knows the end of the log', async () => {

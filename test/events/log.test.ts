@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it, mock } from 'node:test'
 import pg from 'pg'
-import type { Event, EventContent, EventLog, Place } from '../../src/core/events.ts'
+import type { Event, EventContent, EventLog, Place, Topic } from '../../src/core/events.ts'
 import { profileOf } from '../../src/core/users/user.ts'
 import type { Engine } from '../../src/storage/engine.ts'
 import { createEventLog } from '../../src/storage/entities/outbox.ts'
@@ -19,8 +19,11 @@ const noon = Date.parse('2026-01-31T12:00:00.000Z')
 const hour = 3_600_000
 const margin = 60_000
 
-const posts = { kind: 'posts' } as const
-const commentsOf = (postId: number) => ({ kind: 'comments', postId }) as const
+const posts = { kind: 'post-added' } as const
+const commentsOf = (postId: number) => ({ kind: 'comment-added', postId }) as const
+const kinds = 'post-added post-updated comment-added comment-updated comment-deleted post-deleted'.split(
+  ' ',
+) as EventContent['kind'][]
 
 interface Written {
   readonly kind: EventContent['kind']
@@ -266,6 +269,41 @@ for (const kind of engineKinds) {
       )
     })
 
+    it('returns the events of each kind to its topic, and the end of a post behind all events of its comments', async () => {
+      await using stage = await Stage.open(kind)
+      const { log } = stage
+      const written = (kind: EventContent['kind'], postId: number) =>
+        ({ kind, postId, ...(kind.startsWith('comment') && { commentId: postId + 10 }) }) as const
+      await stage.write(...[7, 8].flatMap(postId => kinds.map(kind => written(kind, postId))))
+      const { position } = await log.end()
+      const found = async (topic: Topic) => positionsIn(await log.ofTopic(topic, 0, position))
+      const ofPosts = (['post-added', 'post-updated', 'post-deleted'] as const).map(kind => found({ kind }))
+      assert.deepEqual(await Promise.all(ofPosts), [
+        [1, 7],
+        [2, 8],
+        [6, 12],
+      ])
+      const ofComments = (['comment-added', 'comment-updated', 'comment-deleted'] as const).map(kind =>
+        found({ kind, postId: 8 }),
+      )
+      assert.deepEqual(await Promise.all(ofComments), [
+        [9, 12],
+        [10, 12],
+        [11, 12],
+      ])
+      await stage.write(...Array.from({ length: 500 }, () => written('comment-updated', 9)), written('post-deleted', 9))
+      const { position: last } = await log.end()
+      const [first, second] = [0, 512].map(after => log.ofTopic({ kind: 'comment-updated', postId: 9 }, after, last))
+      assert.deepEqual(
+        (await first)?.map(({ position }) => position),
+        Array.from({ length: 500 }, (_, at) => at + 13),
+      )
+      assert.deepEqual(
+        (await second)?.map(({ kind }) => kind),
+        ['post-deleted'],
+      )
+    })
+
     it('tells that events of a topic may be missing if some after the position were purged', async () => {
       await using stage = await Stage.open(kind)
       const { log } = stage
@@ -321,12 +359,17 @@ for (const kind of engineKinds) {
         ...Array.from({ length: 20_000 }, (_, index) =>
           index % 10 === 0 ? postAdded(index) : ({ kind: 'comment-added', postId: index, commentId: 1 } as const),
         ),
+        ...Array.from({ length: 1_000 }, () => ({ kind: 'comment-added', postId: 5, commentId: 1 }) as const),
+        ...Array.from({ length: 1_000 }, () => ({ kind: 'post-updated', postId: 5 }) as const),
       )
       await log.end()
       const read = mock.method(engine, 'read')
       await log.ofTopic(posts, 19_000, 20_000)
       await log.ofTopic(commentsOf(15_001), 100, 20_000)
       await log.tellsEndOf(15_000, 100)
+      await log.ofTopic({ kind: 'post-updated' }, 19_000, 20_000)
+      await log.ofTopic({ kind: 'post-deleted' }, 100, 22_000)
+      await log.ofTopic({ kind: 'comment-deleted', postId: 5 }, 100, 22_000)
       await log.after({ position: 19_000, at: noon }, false)
       await log.keeps({ position: 19_000, at: noon })
       await log.end()
@@ -334,8 +377,13 @@ for (const kind of engineKinds) {
       for (const statistics of [false, true]) {
         if (statistics) await execute(stage.database, 'analyze')
         const plans = await plansOf(stage.database, statements)
-        const ofTopic = plans.slice(0, 3).map(plan => /outbox_new_posts|outbox_of_post/.exec(plan)?.[0])
-        assert.deepEqual(ofTopic, ['outbox_new_posts', 'outbox_of_post', 'outbox_of_post'], plans.join('\n'))
+        const ofTopic = plans.slice(0, 6).map(plan => /outbox_(?:new|of|changed)_posts?/.exec(plan)?.[0])
+        const wanted = ['new_posts', 'of_post', 'of_post', 'changed_posts', 'changed_posts', 'of_post']
+        assert.deepEqual(
+          ofTopic,
+          wanted.map(name => `outbox_${name}`),
+          plans.join('\n'),
+        )
         for (const plan of plans) assert.doesNotMatch(plan, /^SCAN outbox|Seq Scan on outbox|Removed by Filter/m)
       }
     })

@@ -55,9 +55,9 @@ const fields: Readonly<Record<string, readonly string[]>> = {
   ],
   Post: [
     ...['author: User!', 'commentCount: Int!', `comments(${page}): [Comment!]!`, 'content: String!', 'id: ID!'],
-    ...['likes: Int!', 'publishedAt: DateTime', 'title: String!'],
+    ...['likes: Int!', 'publishedAt: DateTime', 'title: String!', 'updatedAt: DateTime!'],
   ],
-  Comment: ['author: User!', 'createdAt: DateTime!', 'id: ID!', 'post: Post!', 'text: String!'],
+  Comment: ['author: User!', 'createdAt: DateTime!', 'id: ID!', 'post: Post!', 'text: String!', 'updatedAt: DateTime!'],
   Query: [
     ...['me: User', 'post(id: ID!): Post'],
     `posts(${page}, publishedAfter: DateTime, publishedBefore: DateTime): [Post!]!`,
@@ -66,8 +66,8 @@ const fields: Readonly<Record<string, readonly string[]>> = {
   Mutation: [
     ...['addComment(postId: ID!, text: String!): Comment!', 'createPost(title: String!, content: String!): Post!'],
     ...['deleteComment(id: ID!): Boolean!', 'deletePost(id: ID!): Boolean!', 'likePost(id: ID!): Post!'],
-    'updateComment(id: ID!, text: String!): Comment!',
-    'updatePost(id: ID!, title: String, content: String): Post!',
+    'updateComment(id: ID!, text: String!, ifUpdatedAt: DateTime): Comment!',
+    'updatePost(id: ID!, title: String, content: String, ifUpdatedAt: DateTime): Post!',
   ],
 }
 
@@ -75,11 +75,14 @@ test('R-GQL-5, R-GQL-6, R-GQL-7, R-GQL-8: every type has exactly the fields of t
   for (const [type, expected] of Object.entries(fields)) assert.deepEqual(fieldsOf(type), expected.toSorted(), type)
 })
 
-test('R-GQL-4: the three kinds of operation have their root types, subscriptions with the two fields', () => {
+test('R-GQL-4: the three kinds of operation have their root types, subscriptions with the two fields and those that complete them', () => {
   assert.equal(schema.getQueryType()?.name, 'Query')
   assert.equal(schema.getMutationType()?.name, 'Mutation')
   assert.equal(schema.getSubscriptionType()?.name, 'Subscription')
-  assert.deepEqual(fieldsOf('Subscription'), ['commentAdded(postId: ID!): Comment!', 'postAdded: Post!'])
+  assert.deepEqual(fieldsOf('Subscription'), [
+    ...['commentAdded(postId: ID!): Comment!', 'commentDeleted(postId: ID!): ID!'],
+    ...['commentUpdated(postId: ID!): Comment!', 'postAdded: Post!', 'postDeleted: ID!', 'postUpdated: Post!'],
+  ])
 })
 
 test('R-GQL-10, R-GQL-12: DateTime is the only custom scalar, and String, Int, Boolean and ID are the built-in ones in use', () => {

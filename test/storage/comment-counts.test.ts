@@ -43,12 +43,16 @@ const change: fc.Arbitrary<CompiledChange> = fc.oneof(
   { weight: 4, arbitrary: commentId.map(id => ({ kind: 'delete a comment', commentId: id, reach }) as const) },
   {
     weight: 2,
-    arbitrary: commentId.map(id => ({ kind: 'update a comment', commentId: id, text: 'X', reach, show }) as const),
+    arbitrary: commentId.map(
+      id => ({ kind: 'update a comment', commentId: id, text: 'X', ifUpdatedAt: null, reach, show }) as const,
+    ),
   },
   { weight: 1, arbitrary: anyPost().map(id => ({ kind: 'like a post', id, show }) as const) },
   {
     weight: 1,
-    arbitrary: anyPost().map(id => ({ kind: 'update a post', id, title: 'U', content: null, reach, show }) as const),
+    arbitrary: anyPost().map(
+      id => ({ kind: 'update a post', id, title: 'U', content: null, ifUpdatedAt: null, reach, show }) as const,
+    ),
   },
   { weight: 1, arbitrary: fc.constant({ kind: 'create a post', title: 'T', content: 'C', show } as const) },
 )
@@ -142,7 +146,7 @@ describe('A mutation on PostgreSQL that changes the same rows several times', { 
     const connect = () => connected(parts, stage.database.location)
     const [changing, deleting, watching] = [await connect(), await connect(), await connect()]
     const like = { kind: 'like a post', id: 3, show } as const
-    const update = { kind: 'update a comment', commentId: 1, text: 'X', reach, show } as const
+    const update = { kind: 'update a comment', commentId: 1, text: 'X', ifUpdatedAt: null, reach, show } as const
     let isOver = false
     for (let statements = 1; !isOver; statements++) {
       await stage.engine.write('run', [...insertsOf(data, 'postgres'), numbering.postgres])

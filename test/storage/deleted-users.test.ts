@@ -45,7 +45,7 @@ for (const kind of engineKinds) {
       assert.deepEqual(await left(), [0, 0, 0])
     })
 
-    it('is deleted completely when DELETE is answered, and each post gets one deletion event', async () => {
+    it('is deleted completely when DELETE is answered, and each post and comment on others gets one deletion event', async () => {
       const { id, other } = await writer()
       const { engine } = app
       const [first] = await engine.read(sql`select max(id) - 2500 from posts`)
@@ -56,9 +56,11 @@ for (const kind of engineKinds) {
         (select count(*) from comments where author_id in (${id}, ${other})),
         (select count(*) from outbox where kind = 'post-deleted' and post_id > ${before}),
         (select count(distinct post_id) from outbox where kind = 'post-deleted' and post_id > ${before}),
+        (select count(*) from outbox where kind = 'comment-deleted' and post_id = ${before}),
+        (select count(distinct comment_id) from outbox where kind = 'comment-deleted' and post_id = ${before}),
         (select count(*) from posts where author_id = ${other}),
         (select count(*) from outbox where kind = 'user-revoked' and user_id = ${id})`)
-      assert.deepEqual(row?.map(Number), [0, 0, 2_500, 2_500, 1, 1])
+      assert.deepEqual(row?.map(Number), [0, 0, 2_500, 2_500, 1_500, 1_500, 1, 1])
     })
   })
 }

@@ -87,7 +87,7 @@ const attempts: Attempts = {
     'like a post': (actor, { postId }) => [actor, [{ kind: 'like a post', id: postId, show }]],
     'update a post': (actor, { postId: id }) => [
       actor,
-      [{ kind: 'update a post', id, title: 'New', content: null, reach: 'everyone', show }],
+      [{ kind: 'update a post', id, title: 'New', content: null, ifUpdatedAt: null, reach: 'everyone', show }],
     ],
     'delete a post': (actor, { postId }) => [actor, [{ kind: 'delete a post', id: postId, reach: 'everyone' }]],
   },

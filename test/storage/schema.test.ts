@@ -93,9 +93,13 @@ const impossible: Readonly<Record<string, readonly Statement[]>> = {
   'a post with negative likes': [user, post, sql`update posts set likes = -1`],
   'a post with a negative number of comments': [user, post, sql`update posts set comment_count = -1`],
   'a post with an instant in another form': [user, post, sql`update posts set published_at = '2026-01-31'`],
+  'an update of a post in another form': [user, post, sql`update posts set updated_at = '2026-01-31'`],
+  'an update of a comment in another form': [user, post, comment, sql`update comments set updated_at = '2026-01-31'`],
   'a comment without a post': [user, comment],
   'an event of an unknown kind': [event('post-changed', 1, null, null)],
   'a comment event without its comment': [event('comment-added', 1, null, null)],
+  'an event about a deleted comment without the comment': [event('comment-deleted', 1, null, null)],
+  'an event about an updated post with a comment': [event('post-updated', 1, 1, null)],
   'a user event without its user': [event('user-revoked', null, null, null)],
 }
 

@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { describe, it } from 'node:test'
 import { promisify } from 'node:util'
 import type pg from 'pg'
+import { createEventLog } from '../../src/storage/entities/outbox.ts'
 import { migratePostgres } from '../../src/storage/postgres/migrate.ts'
 import { sql } from '../../src/storage/sql.ts'
 import { catalogue } from '../../src/storage/verbs.ts'
@@ -64,6 +65,16 @@ for (const kind of engineKinds) {
         [3, 'comment-added', 2],
       ])
       assert.deepEqual(await engine.read(sql`select amount_cents, payer_id from payments`), [[1200, 3]])
+    })
+
+    it('goes on with the positions of its events, even if none is left', async () => {
+      await using database = await schemaOf010(kind)
+      await execute(database, fixture)
+      await database.migrate(migrationsOf(kind.kind).slice(0, 5)) // events have positions
+      await execute(database, 'delete from outbox')
+      await database.migrate()
+      await using engine = database.open(catalogue)
+      assert.equal((await createEventLog(engine).end()).position, 3)
     })
 
     it('has what an earlier version left wrong mended by duet repair, and nothing else', async () => {

@@ -4,7 +4,7 @@ import { Access } from '../../src/core/access.ts'
 import { anonymous } from '../../src/core/actor.ts'
 import { type AppError, unavailable } from '../../src/core/errors.ts'
 import type { Event, EventContent, EventLog, NextEvents, Place, Topic } from '../../src/core/events.ts'
-import { nameOf, placeToText, topicOf } from '../../src/core/events.ts'
+import { nameOf, placeToText, topicsOf } from '../../src/core/events.ts'
 import { Posts } from '../../src/core/posts/operations.ts'
 import type { Selection, SlotValues } from '../../src/core/selection.ts'
 import type { PostStore } from '../../src/core/store.ts'
@@ -82,10 +82,7 @@ export class FakeLog implements EventLog {
     this.pages++
     this.#mayFail()
     if (after < this.purged) return undefined
-    const isWanted = (event: Event) => {
-      const own = topicOf(event)
-      return own !== undefined && nameOf(own) === nameOf(topic)
-    }
+    const isWanted = (event: Event) => topicsOf(event).includes(nameOf(topic))
     return this.events.slice(after, through).filter(isWanted).slice(0, mostTogether)
   }
 

@@ -211,7 +211,7 @@ describe('Subscriptions have the limits of all operations', () => {
     token = (await createMember(app)).token
   })
 
-  it('an admin gets the e-mails of others', async () => {
+  it('an admin gets the e-mails of others, of what was added and of what was changed', async () => {
     using client = await SocketClient.connect(app, { token: await logIn(app, 'ada@example.com', 'demo-password') })
     const create = 'mutation ($t: String!) { createPost(title: $t, content: $t) { id } }'
     const newPost = async (t: string) =>
@@ -221,6 +221,13 @@ describe('Subscriptions have the limits of all operations', () => {
     const [event] = await subscription.received(1)
     const { me } = await read<{ me: { email: string } }>(app, '{ me { email } }', { token })
     assert.deepEqual(event, { postAdded: { id, author: me } })
+    const update = async () => {
+      await read(app, `mutation { updatePost(id: ${id}, title: "U") { id } }`, { token })
+      return id
+    }
+    const updates = await client.begin('subscription { postUpdated { id author { email } } }').listening(update)
+    await update()
+    assert.deepEqual(await updates.received(1), [{ postUpdated: { id, author: me } }])
   })
 
   const cases: readonly Case[] = [
@@ -240,6 +247,14 @@ describe('Subscriptions have the limits of all operations', () => {
     ['UNAUTHENTICATED', 'subscription { postAdded { author { email } } }'],
     ['FORBIDDEN', 'subscription { postAdded { author { email } } }', { as: 'member' }],
     ['NOT_FOUND', 'subscription { commentAdded(postId: 987654321) { id } }'],
+    ['GRAPHQL_VALIDATION_FAILED', 'subscription { postDeleted { id } }'],
+    ['GRAPHQL_VALIDATION_FAILED', 'subscription { postDeleted postAdded { id } }'],
+    ['GRAPHQL_VALIDATION_FAILED', 'subscription { commentDeleted }'],
+    ['BAD_USER_INPUT', 'subscription ($id: ID!) { commentDeleted(postId: $id) }'],
+    ['UNAUTHENTICATED', 'subscription { postUpdated { author { email } } }'],
+    ['FORBIDDEN', 'subscription { postUpdated { comments { author { email } } } }', { as: 'member' }],
+    ['UNAUTHENTICATED', 'subscription { commentUpdated(postId: 1) { author { email } } }'],
+    ['FORBIDDEN', 'subscription { commentUpdated(postId: 1) { post { author { email } } } }', { as: 'member' }],
   ]
   for (const [code, text, { variables = {}, as } = {}] of cases) {
     it(`${text}: refused with ${code}${as === undefined ? '' : `, as a ${as}`}`, async () => {

@@ -56,5 +56,7 @@ export function checkStoredBytes(asked: readonly RequestedChange[]): void {
 export function changeError({ refused, at }: ChangeRefusal): AppError {
   if (refused === 'token revoked') return invalidToken()
   if (refused === 'not permitted') return new AppError('forbidden', 'Not permitted', { at })
-  return new AppError('not-found', refused === 'post absent' ? 'Post not found' : 'Comment not found', { at })
+  const subject = refused.startsWith('post') ? 'post' : 'comment'
+  if (refused.endsWith('changed')) return new AppError('conflict', `The ${subject} has changed`, { at })
+  return new AppError('not-found', subject === 'post' ? 'Post not found' : 'Comment not found', { at })
 }

@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { AppError, isOutage } from '../../core/errors.ts'
 import type { Event, EventLog, Place, RecentEvents } from '../../core/events.ts'
-import { nameOf, placeToText, subjectOf, topicOf } from '../../core/events.ts'
+import { nameOf, placeToText, subjectOf, topicsOf } from '../../core/events.ts'
 import { Queue } from '../../core/queue.ts'
 import type { PostStore } from '../../core/store.ts'
 import { during } from '../../lib/waits.ts'
@@ -98,9 +98,7 @@ export class FanOut {
   }
 
   wake(event: Event): void {
-    const topic = topicOf(event)
-    if (topic === undefined) return
-    for (const group of this.groups.listeningTo(topic)) {
+    for (const group of this.groups.listeningTo(topicsOf(event))) {
       if (this.#running.has(group)) continue
       // Nothing has happened since it last delivered. Its cursor may also be ahead of the feed, for its first member.
       group.cursor = event.position - 1
@@ -167,11 +165,8 @@ export class FanOut {
 
   async #send(group: Group, event: Event): Promise<number> {
     const { observer, now } = this.#parts
-    const subject = subjectOf(event)
-    const reads = group.readMs > longReadMs ? this.#longReads : this.#reads
-    // Many groups may catch up at once with the same events.
-    const name = `${group.name} ${subject}`
-    const data = subject === undefined ? undefined : await reads.share(name, () => this.#read(group, subject))
+    const subject = subjectOf(event, group.subscription.topic)
+    const data = subject === undefined ? undefined : await this.#dataAbout(group, subject)
     group.cursor = event.position // from now on, a new member that wants this event gets it elsewhere
     group.page = group.page.slice(1)
     if (subject === undefined) this.groups.end(group, undefined)
@@ -183,6 +178,15 @@ export class FanOut {
     if (isLive && reached > 0) observer.delivered(reached, Math.max(0, now() - event.at) / 1000)
     else if (reached > 0) observer.replayed()
     return reached
+  }
+
+  /** Of what is deleted, subscribers get the id, and nothing is read. */
+  async #dataAbout(group: Group, subject: number): Promise<string | undefined> {
+    const { topic, key } = group.subscription
+    if (topic.kind === 'post-deleted' || topic.kind === 'comment-deleted') return `{"${key}":"${subject}"}`
+    const reads = group.readMs > longReadMs ? this.#longReads : this.#reads
+    // Many groups may catch up at once with the same events.
+    return reads.share(`${group.name} ${subject}`, () => this.#read(group, subject))
   }
 
   /**

@@ -141,8 +141,8 @@ export class Groups {
     return this.live.get(group.name) === group
   }
 
-  listeningTo(topic: Topic): Iterable<Group> {
-    return this.#listening.get(nameOf(topic)) ?? []
+  *listeningTo(topics: readonly string[]): Iterable<Group> {
+    for (const topic of topics) yield* this.#listening.get(topic) ?? []
   }
 
   /** Makes a group the live one of its subscription. If there is one, its members join that. */

@@ -1,6 +1,6 @@
 import { isOutage } from '../../core/errors.ts'
 import type { EventLog, Place, Topic } from '../../core/events.ts'
-import { nameOf, placeFromText, placeToText } from '../../core/events.ts'
+import { placeFromText, placeToText } from '../../core/events.ts'
 import { Queue } from '../../core/queue.ts'
 import type { PostStore } from '../../core/store.ts'
 import { type Refusal, refusal } from '../errors.ts'
@@ -50,9 +50,10 @@ export class Joins {
   /** Whether the topic exists, or its end will be told to whoever begins at this position. */
   async exists(topic: Topic, from: number): Promise<boolean> {
     const { store, log } = this.#parts
-    if (topic.kind === 'posts') return true
-    const hasPost = await this.share(nameOf(topic), () => store.hasPost(topic.postId))
-    return hasPost || log.tellsEndOf(topic.postId, from)
+    const { postId } = topic
+    if (postId === undefined) return true
+    const hasPost = await this.share(`post ${postId}`, () => store.hasPost(postId))
+    return hasPost || log.tellsEndOf(postId, from)
   }
 }
 

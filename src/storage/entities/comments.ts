@@ -1,6 +1,9 @@
 import type { Reach } from '../../core/access.ts'
-import { queued, sql } from '../sql.ts'
+import type { Change } from '../../core/store.ts'
+import { queued, recordOf, sql } from '../sql.ts'
+import { timeOfUpdate, updatedAtOf } from '../updated-at.ts'
 import type { Steps } from '../verb.ts'
+import { eventAbout } from './outbox.ts'
 
 /**
  * The changes of comments. A transaction that adds, changes or deletes comments of a post locks the post first. Triggers
@@ -20,41 +23,58 @@ export function* addComment(
   if (post === undefined) return undefined
   const [row] = yield next
   const id = Number(row?.[0])
-  yield queued(sql`insert into outbox (kind, post_id, comment_id, created_at, traceparent)
-                   values ('comment-added', ${postId}, ${id}, now_plus(0), ${traceparent})`)
+  yield eventAbout('comment-added', Number(post[0]), id, traceparent)
   return id
 }
 
 export function* updateComment(
-  id: number | null,
-  text: string,
-  reach: Reach,
-): Steps<number | 'comment absent' | 'not permitted'> {
-  const comment = yield* lockComment(id)
+  { commentId, text, reach, ifUpdatedAt }: Omit<Extract<Change, { kind: 'update a comment' }>, 'show'>,
+  traceparent: string | null,
+): Steps<number | 'comment absent' | 'not permitted' | 'comment changed'> {
+  const comment = yield* lockComment(commentId)
   if (comment === undefined) return 'comment absent'
-  const [found, author] = comment
-  if (reach !== 'everyone' && reach !== author) return 'not permitted'
-  yield queued(sql`update comments set text = ${text} where id = ${id}`)
-  return found
+  const { id, postId, authorId, updatedAt, now } = comment
+  if (reach !== 'everyone' && reach !== authorId) return 'not permitted'
+  const at = timeOfUpdate(updatedAt, now, ifUpdatedAt)
+  if (at === undefined) return 'comment changed'
+  yield queued(sql`update comments set text = ${text}, updated_at = ${at} where id = ${id}`)
+  yield eventAbout('comment-updated', postId, id, traceparent)
+  return id
 }
 
 /** Returns whether there was a comment to delete. */
-export function* deleteComment(id: number | null, reach: Reach): Steps<boolean | 'not permitted'> {
-  const comment = yield* lockComment(id)
+export function* deleteComment(
+  commentId: number | null,
+  reach: Reach,
+  traceparent: string | null,
+): Steps<boolean | 'not permitted'> {
+  const comment = yield* lockComment(commentId)
   if (comment === undefined) return false
-  const [, author, postAuthor] = comment
-  if (reach !== 'everyone' && reach !== author && reach !== postAuthor) return 'not permitted'
+  const { id, postId, authorId, postAuthorId } = comment
+  if (reach !== 'everyone' && reach !== authorId && reach !== postAuthorId) return 'not permitted'
+  yield eventAbout('comment-deleted', postId, id, traceparent)
   yield queued(sql`delete from comments where id = ${id}`)
   return true
 }
 
-/** Returns the ids of the comment, of its author, and of the author of its post. */
-function* lockComment(id: number | null): Steps<readonly [id: number, author: number, postAuthor: number] | undefined> {
+interface LockedComment {
+  readonly id: number
+  readonly authorId: number
+  readonly updatedAt: string
+  readonly now: string
+  readonly postId: number
+  readonly postAuthorId: number
+}
+
+const readById = `select id, author_id, ${updatedAtOf('updated_at', 'created_at')}, now_plus(0) from comments where id = $1`
+const lockedCommentOf = recordOf<LockedComment>('id', 'authorId', 'updatedAt', 'now', 'postId', 'postAuthorId')
+
+function* lockComment(id: number | null): Steps<LockedComment | undefined> {
   const lock = sql`select id, author_id from posts
                    where id = (select post_id from comments where id = ${id}) for update`
-  const next = sql`select id, author_id from comments where id = ${id}`
+  const next = { text: readById, values: [id] }
   const [post] = yield { ...lock, next }
   // Read after the lock: another transaction may have deleted the comment before.
   const [comment] = post === undefined ? [] : yield next
-  return comment && [Number(comment[0]), Number(comment[1]), Number(post?.[1])]
+  return comment && post && lockedCommentOf([...comment, ...post])
 }

@@ -1,5 +1,5 @@
 import { isOutage } from '../../core/errors.ts'
-import type { Event, EventLog, NextEvents, Place } from '../../core/events.ts'
+import type { Event, EventLog, NextEvents, Place, Topic } from '../../core/events.ts'
 import type { Engine } from '../engine.ts'
 import { queued, type Row, type Statement, sql } from '../sql.ts'
 import type { Steps } from '../verb.ts'
@@ -48,8 +48,8 @@ export function createEventLog(engine: Engine<typeof outboxVerbs>, keptSeconds =
       }
     },
     async ofTopic(topic, after, through) {
-      const [text, ...values] = topic.kind === 'posts' ? [texts.posts] : [texts.comments, topic.postId]
-      const rows = await engine.read({ text, values: [after, through, readTogether, ...values] })
+      const values = [after, through, readTogether, ...(topic.postId === undefined ? [] : [topic.postId])]
+      const rows = await engine.read({ text: texts.ofTopic[topic.kind], values })
       if (Number(rows[0]?.[0]) > after + 1) return undefined
       return rows.filter(row => row[1] !== null).map(row => eventOf(row.slice(1)))
     },
@@ -61,6 +61,17 @@ export function createEventLog(engine: Engine<typeof outboxVerbs>, keptSeconds =
     tellsEndOf: async (postId, after) => (await engine.read({ text: texts.endOf, values: [postId, after] })).length > 0,
     purge: () => engine.write('purgeOutbox', texts.purge, -keptSeconds - marginSeconds),
   }
+}
+
+/** An event of the change that the same transaction makes. */
+export function eventAbout(
+  kind: Topic['kind'],
+  postId: number,
+  commentId: number | null,
+  traceparent: string | null,
+): Statement {
+  return queued(sql`insert into outbox (kind, post_id, comment_id, created_at, traceparent)
+                    values (${kind}, ${postId}, ${commentId}, now_plus(0), ${traceparent})`)
 }
 
 export const outboxVerbs = {
@@ -108,19 +119,30 @@ function textsFor(engine: keyof typeof names) {
             ${waiting} as waiting, now_plus(0) as now`
   const joined = (first: string, events: string) =>
     `select * from (${first}) as state left join (${events}) as events on true order by events.position`
-  const page = (condition: string) =>
-    joined(
-      `select coalesce(min(${position}), ${head} + 1) from outbox`,
-      `select ${columns} from outbox where ${position} > $1 and ${position} <= $2 and ${condition}
-       order by ${position} limit $3`,
-    )
+  const rows = (condition: string) =>
+    `select * from (select ${columns} from outbox where ${position} > $1 and ${position} <= $2 and ${condition}
+                    order by ${position} limit $3) as found`
+  const page = (events: string) => joined(`select coalesce(min(${position}), ${head} + 1) from outbox`, events)
+  // SQLite uses an index only if its whole condition is repeated.
+  // `comment_id` keeps PostgreSQL from this index where it would go through the events of all posts to find one post.
+  const changed = (kind: string) =>
+    page(rows(`kind = '${kind}' and kind in ('post-updated', 'post-deleted') and comment_id is null`))
+  const ofComments = (kind: string) => {
+    const parts = [kind, 'post-deleted'].map(each => rows(`post_id = $4 and kind = '${each}' and kind <> 'post-added'`))
+    return page(`select * from (${parts.join(' union all ')}) as found order by position limit $3`)
+  }
   return {
     end: state(head),
     state: state('$1'),
     after: joined(state('$1'), `select ${columns} from outbox where ${position} > $1 order by ${position} limit $2`),
-    posts: page("kind = 'post-added'"),
-    comments: page("post_id = $4 and kind <> 'post-added'"),
-    // SQLite uses the index only if its whole condition is repeated.
+    ofTopic: {
+      'post-added': page(rows("kind = 'post-added'")),
+      'post-updated': changed('post-updated'),
+      'post-deleted': changed('post-deleted'),
+      'comment-added': ofComments('comment-added'),
+      'comment-updated': ofComments('comment-updated'),
+      'comment-deleted': ofComments('comment-deleted'),
+    } satisfies Record<Topic['kind'], string>,
     endOf: `select id from outbox where post_id = $1 and kind <> 'post-added' and kind = 'post-deleted'
              and (${position} > $2 or ${position} is null) limit 1`,
     // Only a whole beginning of the log, so that no gap can arise.

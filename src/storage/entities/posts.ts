@@ -4,10 +4,12 @@ import { answerTooLarge } from '../../core/errors.ts'
 import type { Change, ChangeRefusal, ChangeResult, Show } from '../../core/store.ts'
 import { bounds } from '../bounds.ts'
 import { answerOf } from '../engine.ts'
-import { queued, type Statement, sql } from '../sql.ts'
+import { queued, recordOf, type Statement, sql } from '../sql.ts'
+import { timeOfUpdate, updatedAtOf } from '../updated-at.ts'
 import { Rollback, type Steps } from '../verb.ts'
 import { idOf, unlessRevoked } from './actors.ts'
 import { addComment, deleteComment, updateComment } from './comments.ts'
+import { eventAbout } from './outbox.ts'
 import { lockContent } from './post-locks.ts'
 
 /** The selection to return after a change, compiled to the SQL statement that reads it. */
@@ -73,8 +75,16 @@ type Refused = Exclude<ChangeRefusal['refused'], 'token revoked'>
 
 /** The text of an answer is JSON, and so none of these. */
 function isRefusal(outcome: ChangeResult | Refused): outcome is Refused {
-  return outcome === 'post absent' || outcome === 'comment absent' || outcome === 'not permitted'
+  return refusals.has(outcome)
 }
+
+const refusals: ReadonlySet<ChangeResult> = new Set<Refused>([
+  'post absent',
+  'comment absent',
+  'not permitted',
+  'post changed',
+  'comment changed',
+])
 
 function* perform(actor: Actor, change: CompiledChange, traceparent: string | null): Steps<ChangeResult | Refused> {
   switch (change.kind) {
@@ -93,16 +103,19 @@ function* perform(actor: Actor, change: CompiledChange, traceparent: string | nu
       const post = yield* lockPost(id, change.reach)
       if (post === undefined) return 'post absent'
       if (post === 'not permitted') return post
-      yield queued(sql`update posts set title = coalesce(${title}, title), content = coalesce(${content}, content)
-                       where id = ${id}`)
-      return answerOf(yield shown(post, change.show))
+      const at = timeOfUpdate(post.updatedAt, post.now, change.ifUpdatedAt)
+      if (at === undefined) return 'post changed'
+      yield queued(sql`update posts set title = coalesce(${title}, title), content = coalesce(${content}, content),
+                         updated_at = ${at} where id = ${id}`)
+      yield eventAbout('post-updated', post.id, null, traceparent)
+      return answerOf(yield shown(id, change.show))
     }
     case 'delete a post': {
       const post = yield* lockPost(change.id, change.reach)
       if (post === undefined) return false
       if (post === 'not permitted') return post
-      yield queued(sql`insert into outbox (kind, post_id, created_at) values ('post-deleted', ${post}, now_plus(0))`)
-      yield queued(sql`delete from posts where id = ${post}`)
+      yield eventAbout('post-deleted', post.id, null, traceparent)
+      yield queued(sql`delete from posts where id = ${post.id}`)
       return true
     }
     case 'add a comment': {
@@ -110,28 +123,37 @@ function* perform(actor: Actor, change: CompiledChange, traceparent: string | nu
       return id === undefined ? 'post absent' : answerOf(yield shown(id, change.show))
     }
     case 'update a comment': {
-      const id = yield* updateComment(change.commentId, change.text, change.reach)
+      const id = yield* updateComment(change, traceparent)
       return typeof id === 'number' ? answerOf(yield shown(id, change.show)) : id
     }
     case 'delete a comment':
-      return yield* deleteComment(change.commentId, change.reach)
+      return yield* deleteComment(change.commentId, change.reach, traceparent)
   }
 }
 
-/** The id of the post, or `undefined` if there is none. */
-function* lockPost(id: number | null, reach: Reach): Steps<number | undefined | 'not permitted'> {
-  const [post] = yield sql`select id, author_id from posts where id = ${id} for update`
+/** `undefined` if there is no such post. */
+function* lockPost(id: number | null, reach: Reach): Steps<LockedPost | undefined | 'not permitted'> {
+  const [post] = yield { text: lockById, values: [id] }
   if (post === undefined) return undefined
-  return reach === 'everyone' || reach === post[1] ? Number(post[0]) : 'not permitted'
+  return reach === 'everyone' || reach === post[3] ? lockedPostOf(post) : 'not permitted'
 }
+
+interface LockedPost {
+  readonly id: number
+  readonly updatedAt: string
+  readonly now: string
+}
+
+const lockById = `select id, ${updatedAtOf('updated_at', 'published_at')}, now_plus(0), author_id
+                  from posts where id = $1 for update`
+const lockedPostOf = recordOf<LockedPost>('id', 'updatedAt', 'now')
 
 function* createPost(actor: Actor, title: string, content: string, traceparent: string | null): Steps<number> {
   const [row] = yield sql`insert into posts (author_id, title, content, published_at)
                           select id, ${title}, ${content}, now_plus(0) from users where id = ${idOf(actor)}
                           returning id`
   const id = Number(row?.[0])
-  yield queued(sql`insert into outbox (kind, post_id, created_at, traceparent)
-                   values ('post-added', ${id}, now_plus(0), ${traceparent})`)
+  yield eventAbout('post-added', id, null, traceparent)
   return id
 }
 

@@ -13,8 +13,16 @@ export function* deleteSomeContent(userId: number): Steps<boolean> {
                              order by id limit ${contentPerStep}`
   const touched = [...posts.map(([id]) => Number(id)), ...comments.map(([, postId]) => Number(postId))]
   if (touched.length > 0) yield queued(lockPosts(touched))
-  if (comments.length > 0)
-    yield sql`delete from comments where author_id = ${userId} and id <= ${Number(comments.at(-1)?.[0])}`
+  if (comments.length > 0) {
+    const last = Number(comments.at(-1)?.[0])
+    // Those on the user's own posts go with the posts, which tells of them.
+    yield sql`insert into outbox (kind, post_id, comment_id, created_at)
+              select 'comment-deleted', post_id, comments.id, now_plus(0)
+              from comments join posts on posts.id = comments.post_id
+              where comments.author_id = ${userId} and comments.id <= ${last} and posts.author_id <> ${userId}
+              order by comments.id`
+    yield sql`delete from comments where author_id = ${userId} and id <= ${last}`
+  }
   if (comments.length >= contentPerStep) return true
   if (posts.length === 0) return false
   const isMore = yield* deletePosts(userId, Number(posts.at(-1)?.[0]))

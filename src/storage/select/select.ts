@@ -1,5 +1,6 @@
 import { type EntityName, entities, type Relation, roots } from '../../core/entities.ts'
 import type { SelectedField, SelectedList, SelectedObject, Selection } from '../../core/selection.ts'
+import { updatedAtOf } from '../updated-at.ts'
 import type { Dialect, Pair } from './dialect.ts'
 import { orderBy, type PageStart } from './page.ts'
 
@@ -65,9 +66,12 @@ class Compiler {
   #value({ entity, alias, columns }: Scope, name: string): string {
     const field = entity === 'Query' ? undefined : entities[entity].fields[name]
     if (field === undefined) throw new Error(`${entity} has no field ${name}`)
-    const column = columnOf(name)
-    columns.add(column)
-    return this.#dialect.value(`${alias}.${column}`, field)
+    const column = (name: string) => {
+      columns.add(columnOf(name))
+      return `${alias}.${columnOf(name)}`
+    }
+    const value = field.or === undefined ? column(name) : updatedAtOf(column(name), column(field.or))
+    return this.#dialect.value(value, field)
   }
 
   /** An object made of the row with this id. */

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { type Statement, sql } from '../../../src/storage/sql.ts'
+import { type Statement, sql, type Value } from '../../../src/storage/sql.ts'
 import type { TestDatabase } from '../../support/engines.ts'
 import { type Data, insertsOf, instants } from './data.ts'
 import { type NaiveState, now } from './naive-mutations.ts'
@@ -23,6 +23,7 @@ export const beginning: Data = {
     content: 'Words',
     likes: id === 4 ? 2_147_483_647 : id,
     publishedAt: (id < 4 && instants[id]) || null,
+    updatedAt: id === 2 ? (instants[2] ?? '') : null,
   })),
   comments: [1, 2, 3, 4, 5].map(id => ({
     id,
@@ -30,6 +31,7 @@ export const beginning: Data = {
     authorId: id === 4 ? people.ann : people.bob,
     text: `Comment ${id}`,
     createdAt: instants[id] ?? '',
+    updatedAt: null,
   })),
 }
 
@@ -47,8 +49,8 @@ export const numbering: Readonly<Record<TestDatabase['kind'], Statement>> = {
 /** The current data. */
 export async function stateOf({ engine, database }: Stage): Promise<NaiveState> {
   const [posts = [], comments = [], events = [], next = [], miscounted = []] = await engine.write('run', [
-    sql`select id, author_id, title, content, likes, published_at from posts order by id`,
-    sql`select id, post_id, author_id, text, created_at from comments order by id`,
+    sql`select id, author_id, title, content, likes, published_at, updated_at from posts order by id`,
+    sql`select id, post_id, author_id, text, created_at, updated_at from comments order by id`,
     sql`select kind, post_id, comment_id from outbox order by id`,
     nextIds[database.kind],
     sql`select id from posts where comment_count <> (select count(*) from comments where post_id = posts.id)`,
@@ -56,26 +58,32 @@ export async function stateOf({ engine, database }: Stage): Promise<NaiveState> 
   assert.deepEqual(miscounted, [], 'posts whose number of comments is wrong')
   return {
     users: beginning.users,
-    posts: posts.map(([id, authorId, title, content, likes, publishedAt]) => ({
+    posts: posts.map(([id, authorId, title, content, likes, publishedAt, updatedAt]) => ({
       id: Number(id),
       authorId: Number(authorId),
       title: String(title),
       content: String(content),
       likes: Number(likes),
-      publishedAt:
-        publishedAt === null || instants.includes(String(publishedAt)) ? (publishedAt as string | null) : now,
+      publishedAt: instantIn(publishedAt),
+      updatedAt: instantIn(updatedAt),
     })),
-    comments: comments.map(([id, postId, authorId, text, createdAt]) => ({
+    comments: comments.map(([id, postId, authorId, text, createdAt, updatedAt]) => ({
       id: Number(id),
       postId: Number(postId),
       authorId: Number(authorId),
       text: String(text),
-      createdAt: instants.includes(String(createdAt)) ? String(createdAt) : now,
+      createdAt: String(instantIn(createdAt)),
+      updatedAt: instantIn(updatedAt),
     })),
     events: events.map(event => event.filter(part => part !== null).join(' ')),
     nextPostId: Number(next[0]?.[0]),
     nextCommentId: Number(next[0]?.[1]),
   }
+}
+
+function instantIn(value: Value | undefined): string | null {
+  if (value === null || value === undefined) return null
+  return instants.includes(String(value)) ? String(value) : now
 }
 
 const nextIds: Readonly<Record<TestDatabase['kind'], Statement>> = {

@@ -23,6 +23,8 @@ export interface PostRow {
   readonly content: string
   readonly likes: number
   readonly publishedAt: string | null
+  /** Null if it was never updated. */
+  readonly updatedAt?: string | null
 }
 
 export interface CommentRow {
@@ -31,6 +33,7 @@ export interface CommentRow {
   readonly authorId: number
   readonly text: string
   readonly createdAt: string
+  readonly updatedAt?: string | null
 }
 
 /** A few instants only, so that several posts have the same one. */
@@ -41,6 +44,7 @@ export const instants: readonly string[] = [
   '1969-12-31T23:59:59.999Z',
   '0001-01-01T00:00:00.000Z',
   '9999-12-31T23:59:59.999Z',
+  '1970-01-01T00:00:00.000Z',
 ]
 
 /** Texts that could be misread in JSON or in SQL. */
@@ -116,9 +120,13 @@ export function datas({ users, posts, comments, longest }: DataSize): fc.Arbitra
     content: long,
     likes,
     publishedAt: fc.option(instant, { freq: 3 }),
+    updatedAt: fc.option(instant, { freq: 1 }),
   })
   const on = fc.nat(Math.max(0, posts - 1))
-  const commentRow = fc.record({ by: author, on, text: long, createdAt: instant })
+  const commentRow = fc.record({
+    ...{ by: author, on, text: long },
+    ...{ createdAt: instant, updatedAt: fc.option(instant, { freq: 1 }) },
+  })
   const rows = <Item>(item: fc.Arbitrary<Item>, count: number) => fc.array(item, { minLength: count, maxLength: count })
   return fc
     .record({
@@ -153,14 +161,15 @@ export function insertsOf({ users, posts, comments }: Data, kind: TestDatabase['
     sql`delete from posts`,
     sql`delete from users`,
     ...users.map(insertUser),
-    ...posts.map(({ id, authorId, title, content, likes, publishedAt }) => ({
-      text: `insert into posts (id, author_id, title, content, likes, published_at)${own}
-             values ($1, $2, $3, $4, $5, $6)`,
-      values: [id, authorId, title, content, likes, publishedAt],
+    ...posts.map(({ id, authorId, title, content, likes, publishedAt, updatedAt = null }) => ({
+      text: `insert into posts (id, author_id, title, content, likes, published_at, updated_at)${own}
+             values ($1, $2, $3, $4, $5, $6, $7)`,
+      values: [id, authorId, title, content, likes, publishedAt, updatedAt],
     })),
-    ...comments.map(({ id, postId, authorId, text, createdAt }) => ({
-      text: `insert into comments (id, post_id, author_id, text, created_at)${own} values ($1, $2, $3, $4, $5)`,
-      values: [id, postId, authorId, text, createdAt],
+    ...comments.map(({ id, postId, authorId, text, createdAt, updatedAt = null }) => ({
+      text: `insert into comments (id, post_id, author_id, text, created_at, updated_at)${own}
+             values ($1, $2, $3, $4, $5, $6)`,
+      values: [id, postId, authorId, text, createdAt, updatedAt],
     })),
   ]
 }

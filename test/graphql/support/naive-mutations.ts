@@ -1,7 +1,7 @@
 import { execute, type GraphQLResolveInfo, parse } from 'graphql'
 import type { Actor } from '../../../src/core/actor.ts'
 import type { CommentRow, Data, PostRow } from './data.ts'
-import { mutationsBy, NaiveQuery, naiveSchema } from './naive.ts'
+import { lastUpdateOf, mutationsBy, NaiveQuery, naiveSchema } from './naive.ts'
 import type { Variables } from './operations.ts'
 
 /** The rows of a naive store, and the ids of its next rows. */
@@ -51,6 +51,8 @@ interface Args {
   readonly title?: string | null
   readonly content?: string | null
   readonly text?: string
+  /** In milliseconds. */
+  readonly ifUpdatedAt?: number | null
 }
 
 function isGood({ name, args }: Asked): boolean {
@@ -87,10 +89,19 @@ class Recorder {
 
 const nothing = {
   ...{ id: 0, authorId: 1, postId: 1, title: '', content: '', text: '' },
-  ...{ likes: 0, publishedAt: null, createdAt: now },
+  ...{ likes: 0, publishedAt: null, createdAt: now, updatedAt: null },
 }
 
 class Refused extends Error {}
+
+function isState(row: PostRow | CommentRow, expected: number | null | undefined): boolean {
+  return (expected ?? null) === null || Date.parse(lastUpdateOf(row)) === expected
+}
+
+/** Nothing is later than the last instant that can be written. */
+function afterUpdate(row: PostRow | CommentRow): string {
+  return lastUpdateOf(row).startsWith('9999') ? lastUpdateOf(row) : now
+}
 
 class NaiveMutation {
   state: NaiveState
@@ -106,7 +117,7 @@ class NaiveMutation {
   createPost = ({ title, content }: Args) => {
     const id = this.state.nextPostId
     const texts = { title: title ?? '', content: content ?? '' }
-    const post = { id, authorId: this.#actorId, ...texts, likes: 0, publishedAt: now }
+    const post = { id, authorId: this.#actorId, ...texts, likes: 0, publishedAt: now, updatedAt: null }
     this.#change({ posts: [...this.state.posts, post], nextPostId: id + 1 }, `post-added ${id}`)
     return this.#query.shownPost(post)
   }
@@ -121,7 +132,7 @@ class NaiveMutation {
   addComment = ({ postId, text = '' }: Args, _: unknown, info: GraphQLResolveInfo) => {
     const post = this.#postWith(postId) ?? this.#refuse('NOT_FOUND', info)
     const id = this.state.nextCommentId
-    const comment: CommentRow = { id, postId: post.id, authorId: this.#actorId, text, createdAt: now }
+    const comment: CommentRow = { id, postId: post.id, authorId: this.#actorId, text, createdAt: now, updatedAt: null }
     this.#change(
       { comments: [...this.state.comments, comment], nextCommentId: id + 1 },
       `comment-added ${post.id} ${id}`,
@@ -129,11 +140,13 @@ class NaiveMutation {
     return this.#query.shownComment(comment)
   }
 
-  updatePost = ({ id, title, content }: Args, _: unknown, info: GraphQLResolveInfo) => {
+  updatePost = ({ id, title, content, ifUpdatedAt }: Args, _: unknown, info: GraphQLResolveInfo) => {
     const post = this.#postWith(id) ?? this.#refuse('NOT_FOUND', info)
     if (!this.#isOneOf(post.authorId)) this.#refuse('FORBIDDEN', info)
-    const updated = { ...post, title: title ?? post.title, content: content ?? post.content }
-    this.#change({ posts: this.state.posts.map(each => (each === post ? updated : each)) })
+    if (!isState(post, ifUpdatedAt)) this.#refuse('CONFLICT', info)
+    const texts = { title: title ?? post.title, content: content ?? post.content }
+    const updated = { ...post, ...texts, updatedAt: afterUpdate(post) }
+    this.#change({ posts: this.state.posts.map(each => (each === post ? updated : each)) }, `post-updated ${post.id}`)
     return this.#query.shownPost(updated)
   }
 
@@ -147,11 +160,15 @@ class NaiveMutation {
     return true
   }
 
-  updateComment = ({ id, text = '' }: Args, _: unknown, info: GraphQLResolveInfo) => {
+  updateComment = ({ id, text = '', ifUpdatedAt }: Args, _: unknown, info: GraphQLResolveInfo) => {
     const comment = this.#commentWith(id) ?? this.#refuse('NOT_FOUND', info)
     if (!this.#isOneOf(comment.authorId)) this.#refuse('FORBIDDEN', info)
-    const updated = { ...comment, text }
-    this.#change({ comments: this.state.comments.map(each => (each === comment ? updated : each)) })
+    if (!isState(comment, ifUpdatedAt)) this.#refuse('CONFLICT', info)
+    const updated = { ...comment, text, updatedAt: afterUpdate(comment) }
+    this.#change(
+      { comments: this.state.comments.map(each => (each === comment ? updated : each)) },
+      `comment-updated ${comment.postId} ${comment.id}`,
+    )
     return this.#query.shownComment(updated)
   }
 
@@ -160,7 +177,10 @@ class NaiveMutation {
     if (comment === undefined) return false
     const post = this.#postWith(String(comment.postId))
     if (!this.#isOneOf(comment.authorId, post?.authorId)) this.#refuse('FORBIDDEN', info)
-    this.#change({ comments: this.state.comments.filter(each => each !== comment) })
+    this.#change(
+      { comments: this.state.comments.filter(each => each !== comment) },
+      `comment-deleted ${comment.postId} ${comment.id}`,
+    )
     return true
   }
 

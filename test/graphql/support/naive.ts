@@ -66,6 +66,10 @@ function instantOf({ publishedAt }: PostRow): number {
   return publishedAt === null ? Number.NaN : Date.parse(publishedAt)
 }
 
+export function lastUpdateOf(row: PostRow | CommentRow): string {
+  return row.updatedAt ?? ('createdAt' in row ? row.createdAt : row.publishedAt) ?? '1970-01-01T00:00:00.000Z'
+}
+
 /** The root value of a query over this data. Rows are looked up when they are requested. */
 export class NaiveQuery {
   readonly #data: () => Data
@@ -123,6 +127,7 @@ export class NaiveQuery {
 
   readonly shownPost = (row: PostRow): object => ({
     ...row,
+    updatedAt: lastUpdateOf(row),
     author: () => this.#userWith(({ id }) => id === row.authorId),
     commentCount: () => this.#data().comments.filter(({ postId }) => postId === row.id).length,
     comments: (args: PageArgs) =>
@@ -137,6 +142,7 @@ export class NaiveQuery {
 
   readonly shownComment = (row: CommentRow): object => ({
     ...row,
+    updatedAt: lastUpdateOf(row),
     author: () => this.#userWith(({ id }) => id === row.authorId),
     post: () => this.post({ id: String(row.postId) }),
   })

@@ -47,8 +47,12 @@ export const fieldsOf: Readonly<Record<Type, readonly Field[]>> = {
     { name: 'createPost', to: 'Post', args: { title: 'String', content: 'String' } },
     { name: 'addComment', to: 'Comment', args: { postId: 'ID', text: 'String' } },
     { name: 'deletePost', args: { id: 'ID' } },
-    { name: 'updatePost', to: 'Post', args: { id: 'ID', title: 'OptionalString', content: 'OptionalString' } },
-    { name: 'updateComment', to: 'Comment', args: { id: 'ID', text: 'String' } },
+    {
+      name: 'updatePost',
+      to: 'Post',
+      args: { id: 'ID', title: 'OptionalString', content: 'OptionalString', ifUpdatedAt: 'DateTime' },
+    },
+    { name: 'updateComment', to: 'Comment', args: { id: 'ID', text: 'String', ifUpdatedAt: 'DateTime' } },
     { name: 'deleteComment', args: { id: 'ID' } },
   ],
   User: [
@@ -56,12 +60,12 @@ export const fieldsOf: Readonly<Record<Type, readonly Field[]>> = {
     { name: 'posts', to: 'Post', many: true, args: paging },
   ],
   Post: [
-    ...values('id', 'title', 'content', 'likes', 'commentCount', 'publishedAt', '__typename'),
+    ...values('id', 'title', 'content', 'likes', 'commentCount', 'publishedAt', 'updatedAt', '__typename'),
     { name: 'author', to: 'User' },
     { name: 'comments', to: 'Comment', many: true, args: paging },
   ],
   Comment: [
-    ...values('id', 'text', 'createdAt', '__typename'),
+    ...values('id', 'text', 'createdAt', 'updatedAt', '__typename'),
     { name: 'author', to: 'User' },
     { name: 'post', to: 'Post' },
   ],
@@ -370,6 +374,8 @@ class Writer {
       // With `after`, no other argument may set the start of the list. A third of the lists have `after`.
       if (type === 'Cursor' && value % 3 > 0) return []
       if (isAfter && name !== 'limit') return []
+      // Most updates would be refused.
+      if (name === 'ifUpdatedAt' && value % 3 > 0) return []
       isAfter ||= type === 'Cursor' && given !== 'not' && given !== 'null'
       // Long lists inside long lists would exceed the cost limit.
       if (name === 'limit' && factor >= 20) return [`limit: ${value % 3}`]
