@@ -1,4 +1,4 @@
-import { connect, graphql, keepIn, live, orders, payments, users } from '../../client/src/index.ts'
+import { connect, graphql, keepIn, live, orders, passwordResets, payments, users } from '../../client/src/index.ts'
 import { serviceUrl } from './settings.ts'
 import { logRequest } from './state/requests.ts'
 
@@ -14,6 +14,7 @@ export const api = {
   graphql: graphql(duet),
   live: live(duet),
   orders: orders(duet),
+  passwordResets: passwordResets(duet),
   payments: payments(duet),
   users: users(duet),
 }

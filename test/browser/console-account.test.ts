@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import type { Browser, Page } from 'playwright-core'
+import { type MailServer, startMailServer } from '../mail/mail-server.ts'
 import { startTestApp } from '../support/app.ts'
 import { browserMissing, startBrowser } from '../support/browser.ts'
+import { tokenKeys } from '../support/keys.ts'
 import { bodyOf, createUser, logIn, send } from '../support/rest.ts'
 import { waitUntil } from '../support/wait.ts'
 import { ConsolePage, password } from './console-page.ts'
@@ -12,9 +14,12 @@ const grace = 'grace@example.com'
 
 describe('accounts in the console', { skip: browserMissing }, () => {
   let app: Awaited<ReturnType<typeof startTestApp>>
+  let mail: MailServer
   let browser: Browser
   before(async () => {
+    mail = await startMailServer()
     app = await startTestApp({
+      ...mail.env,
       DEMO_DATA: 'true',
       ACCESS_POLICY: 'enforced',
       RATE_LIMIT_MAX: '0',
@@ -25,6 +30,7 @@ describe('accounts in the console', { skip: browserMissing }, () => {
   after(async () => {
     await browser?.close()
     await app?.[Symbol.asyncDispose]()
+    await mail?.[Symbol.asyncDispose]()
   })
 
   const open = (options: Parameters<typeof ConsolePage.open>[2] = {}) => ConsolePage.open(browser, app.url, options)
@@ -43,8 +49,9 @@ describe('accounts in the console', { skip: browserMissing }, () => {
     assert.equal(await page.getByLabel('Password').getAttribute('autocomplete'), 'current-password')
     await tab('Sign in').focus()
     await page.keyboard.press('ArrowRight')
-    await page.waitForURL(/#\/sign-up$/)
+    await page.getByRole('heading', { name: 'Create an account', level: 1 }).waitFor()
     assert.equal(await page.title(), 'Create an account · Duet console')
+    assert.equal(new URL(page.url()).hash, '#/sign-up')
     assert.equal(await page.getByLabel('E-mail').inputValue(), grace)
     assert.match(await described(page, 'Password'), /^8 to 128 characters/)
     assert.deepEqual(
@@ -70,13 +77,58 @@ describe('accounts in the console', { skip: browserMissing }, () => {
     view.assertNoTroubles({ refusals: true })
   })
 
-  it('says that only admins create accounts where sign-up is closed', async () => {
-    await using closed = await startTestApp({ SIGN_UP: 'closed' })
+  it('sets a forgotten password with the link of a mail, once, and keeps the secret out of the address', async () => {
+    const { email } = await createUser(app, { password })
+    await using view = await open({ tab: '/sign-in', permissions: [] }) // with its own browser context
+    const { page } = view
+    const ask = async (whom: string) => {
+      await page.getByLabel('E-mail').fill(whom)
+      await view.button('Send me a link').click()
+      return page.getByRole('status').filter({ hasText: 'If an account has this e-mail' }).innerText()
+    }
+    await page.getByLabel('E-mail').fill(email)
+    await page.getByRole('link', { name: 'I forgot my password' }).click()
+    assert.equal(await page.getByLabel('E-mail').inputValue(), email)
+    const said = await ask(email)
+    const secret = /#\/reset\/(\S+)/.exec((await mail.received()).text)?.[1] ?? assert.fail()
+    await view.button('Nothing has come? Ask again').click()
+    assert.equal(await ask('nobody@example.com'), said)
+
+    const link = `${app.url}/console#/reset/${secret}`
+    const follow = async () => {
+      await page.goto(`${app.url}/docs`)
+      await page.goto(link)
+      await page.getByLabel('New password').fill('remembered now')
+      assert.equal(new URL(page.url()).hash, '#/reset')
+      await view.button('Set the password').click()
+    }
+    await follow()
+    await page.getByText('Your password is set. Sign in with it.').waitFor()
+    await page.getByLabel('E-mail').fill(email)
+    await page.getByLabel('Password').fill('remembered now')
+    await view.button('Sign in').click()
+    await view.button('Write a post').waitFor()
+    assert.ok(!(await page.evaluate<string>('JSON.stringify({ ...sessionStorage, ...localStorage })')).includes(secret))
+    await follow()
+    await page.getByText('This link is no longer valid').waitFor()
+    await page.getByRole('link', { name: 'Get a new link' }).click()
+    await view.button('Send me a link').waitFor()
+    view.assertNoTroubles({ refusals: true })
+  })
+
+  it('says so where only admins create accounts, and where no mail is set up', async () => {
+    const production = { NODE_ENV: 'production', EXPLORERS: 'on', TOKEN_KEYS: tokenKeys }
+    await using closed = await startTestApp({ ...production, SIGN_UP: 'closed' })
     await using view = await ConsolePage.open(browser, closed.url, { tab: '/sign-up' })
-    await view.page.getByText('Here only admins create accounts').waitFor()
-    assert.equal(await view.page.getByRole('tab').count(), 0)
-    assert.equal(await view.page.title(), 'Sign in · Duet console')
-    await view.button('Sign in').waitFor()
+    const { page } = view
+    await page.getByText('Here only admins create accounts').waitFor()
+    assert.equal(await page.getByRole('tab').count(), 0)
+    assert.equal(await page.title(), 'Sign in · Duet console')
+    await page.getByRole('link', { name: 'I forgot my password' }).click()
+    await page.getByLabel('E-mail').fill(ada)
+    await view.button('Send me a link').click()
+    await page.getByText('This service sends no mail').waitFor()
+    view.assertNoTroubles({ refusals: true })
   })
 
   it('leads visitors, members and admins to what they may see', async () => {

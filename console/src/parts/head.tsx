@@ -1,5 +1,5 @@
 import type { ComponentChildren } from 'preact'
-import { useEffect } from 'preact/hooks'
+import { useLayoutEffect } from 'preact/hooks'
 
 interface Props {
   readonly title: string
@@ -11,7 +11,7 @@ interface Props {
 
 /** The header of a view. Its title is also that of the page. */
 export function Head({ title, text, children }: Props) {
-  useEffect(() => {
+  useLayoutEffect(() => {
     document.title = `${title} · Duet console`
   }, [title])
   return (

@@ -19,13 +19,9 @@ let count = 0
 export function logRequest(entry: RequestEntry): void {
   const background = /\/(health\/\w+|metrics|graphql\?query=\{__typename\})$/.test(entry.path)
   const room = { ...kept }
-  const shown = { ...entry, path: withoutSecret(entry.path), url: withoutSecret(entry.url), id: ++count, background }
-  requests.value = [shown, ...requests.peek()].filter(each => room[each.background ? 'background' : 'foreground']-- > 0)
-}
-
-/** The secret of a link is as good as a password. */
-function withoutSecret(address: string): string {
-  return address.replace(/(\/password-resets\/).+/, '$1…')
+  requests.value = [{ ...entry, id: ++count, background }, ...requests.peek()].filter(
+    each => room[each.background ? 'background' : 'foreground']-- > 0,
+  )
 }
 
 export function clearRequests(): void {

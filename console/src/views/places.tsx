@@ -5,6 +5,7 @@ import type { RouteName } from '../state/route.ts'
 import { seesAll, who } from '../state/session.ts'
 import { AccountPage } from './account-page.tsx'
 import { Feed } from './feed.tsx'
+import { Forgot, Reset } from './forgot.tsx'
 import { Health } from './health.tsx'
 import { Orders } from './orders.tsx'
 import { Payments } from './payments.tsx'
@@ -36,6 +37,8 @@ export const places: Readonly<Partial<Record<RouteName, Place>>> = {
   health: { view: Health, audience: 'everybody' },
   account: { view: AccountPage, audience: 'oneself', narrow: true },
   'sign-in': { view: SignInPage, audience: 'everybody', narrow: true },
+  forgot: { view: Forgot, audience: 'everybody', narrow: true },
+  reset: { view: Reset, item: Reset, audience: 'everybody', narrow: true },
   'sign-up': { view: SignInPage, audience: 'everybody', narrow: true },
 }
 

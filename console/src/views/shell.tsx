@@ -1,5 +1,5 @@
 import type { ComponentChildren } from 'preact'
-import { useEffect, useRef } from 'preact/hooks'
+import { useLayoutEffect, useRef } from 'preact/hooks'
 import { api } from '../client.ts'
 import { Empty } from '../parts/empty.tsx'
 import { Head } from '../parts/head.tsx'
@@ -19,7 +19,7 @@ export function Shell() {
   const { name, id } = route.value
   const address = href(name, id)
   const shown = useRef(address)
-  useEffect(() => {
+  useLayoutEffect(() => {
     if (shown.current === address) return
     shown.current = address
     main.current?.focus() // screen readers continue there
