@@ -2,9 +2,10 @@ import { join } from 'node:path'
 import { defineConfig } from 'vite'
 
 /**
- * Builds into `dist/`, which is committed: `dist/index.html`, the tags that load the console, `dist/header.js`, which all
- * other pages load, and `dist/console/` with what both load. Addresses are relative, because a gateway may publish the
- * service below a prefix.
+ * Builds into `dist/`, which is committed: `dist/index.html`, the tags that load the console; `dist/header.js`, which all
+ * other pages load, `dist/reading.js` with its style, for the documentation, and `dist/try.js`, for the API reference;
+ * and `dist/console/` with what these load. Addresses are relative, because a gateway may publish the service below a
+ * prefix.
  */
 export default defineConfig({
   root: import.meta.dirname,
@@ -22,10 +23,13 @@ export default defineConfig({
       input: {
         index: join(import.meta.dirname, 'index.html'),
         header: join(import.meta.dirname, 'src/header.tsx'),
+        reading: join(import.meta.dirname, 'src/reading/main.ts'),
+        try: join(import.meta.dirname, 'src/try.ts'),
       },
       preserveEntrySignatures: 'exports-only',
       output: {
-        entryFileNames: ({ name }) => (name === 'header' ? 'header.js' : 'console/[name]-[hash].js'),
+        entryFileNames: ({ name }) => (name === 'index' ? 'console/[name]-[hash].js' : '[name].js'),
+        assetFileNames: ({ names: [name] }) => (name === 'reading.css' ? name : 'console/[name]-[hash][extname]'),
       },
     },
   },

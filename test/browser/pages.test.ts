@@ -21,11 +21,11 @@ interface Finding {
   readonly nodes: readonly { readonly html: string }[]
 }
 
-/** The accessibility problems that axe-core finds. GraphiQL itself is not ours. */
-async function findings(page: Page): Promise<readonly string[]> {
-  const scope = page.url().endsWith('/graphql') ? "'.top'" : 'document'
+/** The accessibility problems that axe-core finds in a part of the page. GraphiQL itself is not ours. */
+async function findings(page: Page, part?: string): Promise<readonly string[]> {
+  const scope = part ?? (page.url().endsWith('/graphql') ? '.top' : 'html')
   await page.evaluate(axe)
-  const found = (await page.evaluate(`axe.run(${scope}).then(({ violations }) => violations)`)) as readonly Finding[]
+  const found = (await page.evaluate(`axe.run('${scope}').then(({ violations }) => violations)`)) as readonly Finding[]
   const serious = found.filter(({ impact }) => impact === 'serious' || impact === 'critical')
   return serious.map(({ id, nodes }) => `${id}: ${nodes[0]?.html}`)
 }
@@ -53,7 +53,17 @@ test('the pages', { skip: browserMissing }, async suite => {
   }
   for (const [name, { options, skip }] of Object.entries(forms)) {
     await suite.test(`are accessible, ${name}`, { skip }, async () => {
-      const all = ['/', '/docs', '/docs/readme', '/docs/graphql', '/docs/api', '/graphql', '/nowhere']
+      const all = [
+        '/',
+        '/docs',
+        '/docs/readme',
+        '/docs/clients',
+        '/docs/http',
+        '/docs/graphql',
+        '/docs/api',
+        '/graphql',
+        '/nowhere',
+      ]
       for (const path of inForm(['/docs/how-to/add-a-field', '/nowhere'], all)) {
         // The page's content security policy forbids other scripts. Only axe-core may run.
         await using opened = await openPage(browser, app.url + path, { ...options, bypassCSP: true })
@@ -95,6 +105,91 @@ test('the pages', { skip: browserMissing }, async suite => {
     await page.getByRole('link', { name: 'Duet', exact: true }).click()
     assert.equal(page.url(), `${app.url}/`)
     assert.deepEqual(troubles, [])
+  })
+
+  await suite.test('find sections by all words and by their beginnings, with the keyboard alone', async () => {
+    await using opened = await openPage(browser, `${app.url}/docs/api`, { ...desk, bypassCSP: true })
+    const { page, troubles } = opened
+    const dialog = page.getByRole('dialog', { name: 'Search' })
+    const results = dialog.getByRole('link')
+    await page.getByRole('button', { name: 'Search' }).waitFor()
+    await page.keyboard.press('/')
+    await page.keyboard.type('Idempotency-K resumed nowhere')
+    await dialog.getByText('Nothing found.').waitFor()
+    await page.keyboard.press('Escape')
+    await dialog.waitFor({ state: 'hidden' })
+    await page.getByLabel('Body').first().press('Control+k') // a slash would be text there
+    await page.keyboard.type('subscriptions resum') // replaces what was there
+    await results.first().getByText('The GraphQL interface › Subscriptions').waitFor()
+    await results.first().locator('mark').first().waitFor()
+    assert.deepEqual(await findings(page, '.search'), [])
+    for (const key of ['ArrowDown', 'ArrowDown', 'ArrowUp', 'ArrowUp']) await page.keyboard.press(key)
+    await page.keyboard.press('Enter')
+    await page.waitForURL(`${app.url}/docs/graphql#subscriptions`)
+    await page.getByRole('button', { name: 'Search' }).click()
+    await page.keyboard.type('persisted')
+    await results.getByText('The GraphQL interface › Persisted queries').click()
+    await page.waitForURL(`${app.url}/docs/graphql#persisted-queries`)
+    await dialog.waitFor({ state: 'hidden' })
+    assert.deepEqual(troubles, [])
+  })
+
+  await suite.test('copy a command without its prompt and its output, with the address of the page', async () => {
+    const permissions = ['clipboard-read', 'clipboard-write']
+    await using opened = await openPage(browser, `${app.url}/docs/readme`, { ...desk, permissions })
+    const { page } = opened
+    const block = page.locator('.code', { hasText: '/users/77' })
+    await block.getByRole('button', { name: 'Copy' }).click()
+    await page.getByRole('status').getByText('Copied').waitFor()
+    await block.getByRole('button', { name: 'Copied' }).waitFor()
+    const copied = await page.evaluate('navigator.clipboard.readText()')
+    assert.equal(copied, `curl -s ${app.url}/users/1\ncurl -s ${app.url}/users/77`)
+  })
+
+  await suite.test('show the address by which they were reached, behind a gateway with a prefix too', async () => {
+    await using context = await browser.newContext(desk)
+    const page = await context.newPage()
+    await page.route('http://gateway.example/duet/**', async route => {
+      const url = route.request().url().replace('http://gateway.example/duet', app.url)
+      await route.fulfill({ response: await route.fetch({ url, headers: { host: new URL(app.url).host } }) })
+    })
+    const shown = async (path: string) => {
+      await page.goto(`http://gateway.example/duet${path}`)
+      await page.getByRole('button', { name: 'Copy' }).first().waitFor({ state: 'attached' })
+      const text = await page.locator('main').innerText()
+      assert.ok(!text.includes(app.url), path)
+      return text
+    }
+    assert.match(await shown('/docs/clients'), /'http:\/\/gateway\.example\/duet\/graphql'/)
+    assert.match(await shown('/docs/readme'), /ws:\/\/gateway\.example\/duet\/graphql/)
+    await shown('/docs/tutorial')
+    await page.locator('a[href="http://gateway.example/duet/app/"]').waitFor()
+    assert.match(await shown('/docs/api'), /curl -i -X POST http:\/\/gateway\.example\/duet\/users /)
+    // A page that came without TLS has no clipboard.
+    await page.locator('.operation .code').first().hover()
+    await page.getByRole('button', { name: 'Copy' }).first().click()
+    await page.getByLabel('Body').first().press('Control+a')
+    await page.keyboard.press('Control+v')
+    assert.equal(await page.getByLabel('Body').first().inputValue(), 'curl -i http://gateway.example/duet/users')
+  })
+
+  await suite.test('have their menu on a phone behind a button, with the present guide and its sections', async () => {
+    await using opened = await openPage(browser, `${app.url}/docs/limits`, { ...phone, bypassCSP: true })
+    const { page } = opened
+    const menu = page.getByRole('navigation', { name: 'Documentation' })
+    assert.ok(!(await menu.isVisible()))
+    await page.getByRole('button', { name: 'Documentation' }).click()
+    await menu.getByRole('link', { name: 'Limits', exact: true }).and(page.locator('[aria-current=page]')).waitFor()
+    assert.deepEqual(await findings(page, '#menu'), [])
+    await page.keyboard.press('Escape')
+    await menu.waitFor({ state: 'hidden' })
+    await page.keyboard.press('Enter') // the focus is on the button again
+    await menu.getByRole('link', { name: 'Logins and passwords' }).click()
+    await menu.waitFor({ state: 'hidden' })
+    assert.equal(page.url(), `${app.url}/docs/limits#logins-and-passwords`)
+    await page.getByRole('button', { name: 'Documentation' }).click()
+    await menu.getByRole('link', { name: 'The HTTP interface' }).click()
+    await page.waitForURL(`${app.url}/docs/http`)
   })
 
   await suite.test(

@@ -41,7 +41,18 @@ test('in production introspection works if INTROSPECTION is on', async () => {
 test('in production there are no pages, no links to pages, and a browser gets the same answer as any client', async () => {
   await using app = await startTestApp({ ...production, LINK_PREFIX: '/shop' })
   const headers = { accept: browser }
-  for (const path of ['/docs', '/docs/', '/docs/graphql', '/pages.css', '/header.js', '/icon.svg', '/nowhere'])
+  for (const path of [
+    '/docs',
+    '/docs/',
+    '/docs/graphql',
+    '/pages.css',
+    '/header.js',
+    '/reading.js',
+    '/try.js',
+    '/docs/search.json',
+    '/icon.svg',
+    '/nowhere',
+  ])
     assertRefusal(await ask(app.url + path, { headers }), 404, 'Not found')
   const home = await ask(app.url, { headers })
   assert.equal(home.headers.get('content-type'), 'application/json; charset=utf-8')

@@ -6,11 +6,12 @@ import { renderMarkdown } from '../../src/http/pages/markdown.ts'
 import { startTestApp } from '../support/app.ts'
 import { ask } from '../support/http.ts'
 import { assertRefusal } from '../support/refusal.ts'
+import { codeIn } from './html.ts'
 import { operations } from './openapi.ts'
 
 const root = join(import.meta.dirname, '..', '..')
 
-test('every file of the documentation is a page, no link on any page is broken, and examples have the port of the service', async () => {
+test('every file of the documentation is a page and can be searched, no link is broken, and examples have the port of the service', async () => {
   await using app = await startTestApp()
   const pages = new Map<string, string>()
   const anchors: [from: string, address: string][] = []
@@ -33,6 +34,17 @@ test('every file of the documentation is a page, no link on any page is broken, 
     const [address = '', id = ''] = target.split('#')
     assert.ok(pages.get(address)?.includes(` id="${id}"`), `${from} links to ${target}`)
   }
+  const index: readonly [string, string, readonly [string, string, string][]][] = JSON.parse(
+    (await ask(`${app.url}/docs/search.json`)).body,
+  )
+  for (const [address, , sections] of index) {
+    for (const [id] of sections)
+      assert.ok(pages.get(`${app.url}/${address}`)?.includes(` id="${id}"`), `${address}#${id}`)
+  }
+  const missed = [...pages.keys()].filter(
+    page => /\/docs\/(?!.*\.)/.test(page) && !index.some(([address]) => page.endsWith(address)),
+  )
+  assert.deepEqual(missed, [], 'the search does not know these pages')
   const files = readdirSync(join(root, 'docs'), { recursive: true, encoding: 'utf8' })
   const named = files.filter(file => file.endsWith('.md')).map(file => file.replace(/\.md$/, ''))
   for (const name of [...named, 'readme', 'architecture', 'contributing', 'changelog', 'security', 'client'])
@@ -66,7 +78,10 @@ test('pages of the documentation have a strict policy, can be revalidated, and /
       headers.get('content-security-policy') ?? '',
       /^default-src 'none'; script-src 'self'; style-src 'self'; /,
     )
-    assert.doesNotMatch(body, /<script(?! type="module" src="(?:\.\.\/)*(?:header|try)\.js"><\/script>)|<style| style=/)
+    assert.doesNotMatch(
+      body,
+      /<script(?! type="module" src="(?:\.\.\/)*(?:header|reading|try)\.js"><\/script>)|<style| style=/,
+    )
     const again = await ask(app.url + path, { headers: { 'if-none-match': headers.get('etag') ?? '' } })
     assert.equal(again.status, 304)
   }
@@ -89,6 +104,9 @@ test('Markdown becomes HTML: headings with anchors, escaped code, tables, and li
 \`\`\`js
 if (a < b && c) "x"
 \`\`\`
+\`\`\`
+<plain>
+\`\`\`
 | A | B |
 |---|---|
 | \`1\` | [b](other.md#part) |
@@ -108,7 +126,8 @@ if (a < b && c) "x"
   for (const part of [
     '<h1 id="a-title">A title</h1>',
     '<h2 id="two-words-here">Two <code>words</code>, here <a class="anchor" href="#two-words-here"',
-    '<pre tabindex="0"><code>if (a &#60; b &#38;&#38; c) &#34;x&#34;</code></pre>',
+    '<pre tabindex="0"><code><span class="hljs-keyword">if</span> (a &lt; b &amp;&amp; c) <span class="hljs-string">&quot;x&quot;</span></code></pre>',
+    '<pre tabindex="0"><code>&#60;plain&#62;</code></pre>',
     '<th scope="col">A</th>',
     '<td><a href="../docs/other#part">b</a></td>',
     '<a href="../docs/readme">up</a> code <a href="https://example.com/?a=1&#38;b=2">web</a> <a href="#two-words-here">here</a>',
@@ -116,4 +135,59 @@ if (a < b && c) "x"
   ]) {
     assert.ok(html.includes(part), `${part} in\n${html}`)
   }
+})
+
+test('in guides a request is a command with its answer beside it, in HTTP and in GraphQL', async () => {
+  const render = async (language: string, text: string) => {
+    const { html } = await renderMarkdown(`\`\`\`${language}\n${text}\n\`\`\``, 'docs/this.md', () => undefined)
+    return Array.from(html.matchAll(/<div class="pair">(.*?)<\/div>/gs), ([, pair = '']) => codeIn(pair))
+  }
+  const http = `PATCH /users/1?a=b
+Authorization: Bearer $TOKEN
+{"name":"it's"}
+200 OK
+ETag: "…"
+{"id":1,"name":"it's","email":"ada@example.com","age":…,"x":{…}}
+
+GET /health/live
+204 No Content`
+  assert.deepEqual(await render('http', http), [
+    [
+      `curl -i -X PATCH 'http://127.0.0.1:4000/users/1?a=b' \\
+  -H "Authorization: Bearer $TOKEN" \\
+  -H 'Content-Type: application/json' \\
+  -d '{"name":"it'\\''s"}'`,
+      `200 OK
+ETag: "…"
+{
+  "id": 1,
+  "name": "it's",
+  "email": "ada@example.com",
+  "age": …,
+  "x": {…}
+}`,
+    ],
+    ['curl -i http://127.0.0.1:4000/health/live', '204 No Content'],
+  ])
+  const graphql = `{ post(id: 999) { title } }
+# {"data":{"post":null}}
+
+mutation { likePost(id: 21) { likes title author { name } } }
+# {"data":{"likePost":{"likes":1}}}`
+  assert.deepEqual(await render('graphql', graphql), [
+    ['{ post(id: 999) { title } }', '{"data":{"post":null}}'],
+    [
+      `mutation {
+  likePost(id: 21) {
+    likes
+    title
+    author {
+      name
+    }
+  }
+}`,
+      '{"data":{"likePost":{"likes":1}}}',
+    ],
+  ])
+  assert.deepEqual(await render('graphql', '# a comment\n{ me { id } }'), [])
 })

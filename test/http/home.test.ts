@@ -5,6 +5,7 @@ import { test } from 'node:test'
 import { startTestApp } from '../support/app.ts'
 import { ask, sendRaw } from '../support/http.ts'
 import { assertRefusal } from '../support/refusal.ts'
+import { codeIn } from './html.ts'
 
 const root = join(import.meta.dirname, '..', '..')
 const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { version: string }
@@ -71,12 +72,13 @@ test('the home page names the service, loads only its own files, and links only 
     /^default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; req/,
   )
   assert.doesNotMatch(policy, /unsafe|https?:|data:|\*/)
-  assert.doesNotMatch(body, /<script(?! type="module" src="header\.js"><\/script>)|<style| style=| on\w+=/)
+  assert.doesNotMatch(body, /<script(?! type="module" src="(header|reading)\.js"><\/script>)|<style| style=| on\w+=/)
   const addresses = [...body.matchAll(/(?:src|href)="([^"#]+)"/g)].map(([, address = '']) => address)
   assert.ok(addresses.length > 8)
   const types = new Map([
     ['pages.css', 'text/css; charset=utf-8'],
     ['header.js', 'text/javascript; charset=utf-8'],
+    ['reading.js', 'text/javascript; charset=utf-8'],
     ['favicon.ico', 'image/x-icon'],
     ['icon.svg', 'image/svg+xml'],
   ])
@@ -92,10 +94,7 @@ test('the home page names the service, loads only its own files, and links only 
 test('the examples of the home page are those of the README, with the address that the client used', async () => {
   await using app = await startTestApp({ DEMO_DATA: 'true' })
   const readme = readFileSync(join(root, 'README.md'), 'utf8')
-  const examples = Array.from(
-    (await home(app.url, browser)).body.matchAll(/<pre[^>]*><code>(.*?)<\/code>/gs),
-    example => (example[1] ?? '').replaceAll(/&#(\d+);/g, (_, code) => String.fromCharCode(code)),
-  )
+  const examples = codeIn((await home(app.url, browser)).body)
   assert.equal(examples.length, 2)
   for (const example of examples) {
     assert.ok(example.includes(`curl -s ${app.url}/`), example)

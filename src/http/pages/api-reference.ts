@@ -1,9 +1,9 @@
-import { readFile } from 'node:fs/promises'
-import { join } from 'node:path'
 import type { FastifyInstance } from 'fastify'
 import { serveAssets } from '../files.ts'
 import { openApiDocument } from '../openapi.ts'
-import { escapeHtml, frame, pageHeaders, table } from './frame.ts'
+import { block, type Colour, loadColours } from './code.ts'
+import { curl, withAddress } from './examples.ts'
+import { escapeHtml, frame, menu, pageHeaders, table, usualHead } from './frame.ts'
 
 type Named<Value> = Readonly<Record<string, Value>>
 
@@ -59,12 +59,15 @@ interface Schema extends Named<unknown> {
 /** `GET /docs/api`: every operation of the HTTP interface, as a form that sends it with the token of the session. */
 export function serveApiReference(server: FastifyInstance): void {
   const page = async () => {
-    const head = `<link rel="stylesheet" href="../pages.css">\n<script type="module" src="try.js"></script>`
-    const body = referencePage(resolved(await openApiDocument()))
+    const head = `${usualHead('../')}\n<script type="module" src="../try.js"></script>`
+    const body = withAddress(await referenceText(), server)
     return frame({ title: 'API reference · Duet', root: '../', place: 'docs/api', head, body })
   }
   serveAssets(server, { 'docs/api': page }, pageHeaders)
-  serveAssets(server, { 'docs/try.js': () => readFile(join(import.meta.dirname, 'try.js')) })
+}
+
+export async function referenceText(): Promise<string> {
+  return referencePage(resolved(await openApiDocument()), await loadColours())
 }
 
 /** Puts what a reference names into its place. */
@@ -74,57 +77,75 @@ function resolved(document: object): OpenApi {
   return JSON.parse(JSON.stringify(document, (_key, value) => (value?.$ref === undefined ? value : named(value.$ref))))
 }
 
-function referencePage({ info, tags, paths }: OpenApi): string {
+function referencePage({ info, tags, paths }: OpenApi, colour: Colour): string {
   const operations = Object.entries(paths).flatMap(([path, { servers: _, ...methods }]) =>
     Object.entries(methods).map(([method, part]) => ({ ...part, path, method: method.toUpperCase() }) as Operation),
   )
   const areas = tags.map(tag => ({ ...tag, of: operations.filter(({ tags: [name] }) => name === tag.name) }))
   const shown = areas.map(({ name, description, of }) => {
-    return `<h2 id="${name.toLowerCase()}">${name}</h2>\n<p>${inline(description)}</p>\n${of.map(operationForm).join('\n')}`
+    const forms = of.map(operation => operationForm(operation, colour)).join('\n')
+    return `<h2 id="${name.toLowerCase()}">${name}</h2>\n<p>${inline(description)}</p>\n${forms}`
   })
   const link = ({ operationId: id, method, path }: Operation) =>
     `<li><a href="#${id}"><code>${method} ${escapeHtml(path)}</code></a></li>`
   const links = areas.map(({ name, of }) => `<p>${name}</p>\n<ul>${of.map(link).join('\n')}</ul>`)
   return `<div class="guide reference">
+${menu('Operations', links)}
 <main id="content" class="text">
 <h1>API reference</h1>
 <p>${inline(info.description).replaceAll('\n\n', '</p>\n<p>')}</p>
-<p>What you send from this page is sent as the user who is signed in. <a href="../openapi.json">openapi.json</a> is the same
-as data, <a href="http">the HTTP interface</a> in words.</p>
+<p>Each operation has an example, as a command for a terminal, beside its answer. <code>$TOKEN</code> is a token that
+<a href="#createToken"><code>POST /tokens</code></a> gives. What you send from this page is sent as the user who is signed in. <a href="../openapi.json">openapi.json</a> is
+the same as data, <a href="http">the HTTP interface</a> in words.</p>
 ${shown.join('\n')}
 </main>
-<nav class="contents" aria-label="Operations">
-${links.join('\n')}
-</nav>
 </div>`
 }
 
 /** An operation: what can be sent at one side, what comes back at the other. */
-function operationForm(operation: Operation): string {
+function operationForm(operation: Operation, colour: Colour): string {
   const { method, path, operationId, summary, description = '', parameters = [], requestBody, responses } = operation
-  const needsToken = operation.security.length === 1
   const [body] = Object.values(requestBody?.content ?? {})
-  const [[status = '', answer] = [], ...others] = Object.entries(responses)
+  const [status = ''] = Object.keys(responses).filter(
+    name => method !== 'POST' || name !== '200' || !('201' in responses),
+  )
+  const { [status]: answer, ...others } = responses
   const headers = Object.keys(answer?.headers ?? {}).filter(name => !/^(?:X-Request-Id|RateLimit.*)$/.test(name))
   const [example] = Object.values(answer?.content ?? {}).flatMap(examplesOf)
-  const text = typeof example === 'string' ? example : JSON.stringify(example, null, 2)
   return `<form class="operation" data-method="${method}" data-path="${escapeHtml(path)}">
 <h3 id="${operationId}"><code>${method} ${escapeHtml(path)}</code> ${inline(summary)} <a class="anchor" href="#${operationId}" aria-label="Link to this operation">#</a></h3>
-<p>${inline(description)}${needsToken ? ' It needs a token.' : ''}</p>
+<p>${inline(description)}${needsToken(operation) ? ' It needs a token.' : ''}</p>
 <div class="sides">
 <div>
+<b>Request</b>${block(colour(exampleRequest(operation), 'bash'))}
 ${parameters.map(parameter => parameterField(operationId, parameter)).join('\n')}
 ${body === undefined ? '<button>Send</button>' : bodyField(operationId, body)}
 </div>
 <div>
 <output aria-label="Answer"><b>${status}</b> ${inline(answer?.description ?? '')}${
     headers.length === 0 ? '' : ` With ${headers.map(name => `<code>${name}</code>`).join(', ')}.`
-  }${example === undefined ? '' : `<pre tabindex="0"><code>${escapeHtml(text)}</code></pre>`}</output>
-<details><summary>Other answers: ${others.map(([name]) => name).join(', ')}</summary>
-${table(['Status', 'When'], others.map(answerRow))}</details>
+  }${example === undefined ? '' : block(colour(textOf(example), 'json'))}</output>
+<details><summary>Other answers: ${Object.keys(others).join(', ')}</summary>
+${table(['Status', 'When'], Object.entries(others).map(answerRow))}</details>
 </div>
 </div>
 </form>`
+}
+
+/** What the form sends as it is filled in, as a command. */
+function exampleRequest(operation: Operation): string {
+  const { method, path, parameters = [], requestBody } = operation
+  const given = (place: string) => parameters.filter(each => each.in === place && each.example !== undefined)
+  const target = given('path').reduce((text, { name, example }) => text.replace(`{${name}}`, String(example)), path)
+  const query = new URLSearchParams(Object.fromEntries(given('query').map(({ name, example }) => [name, `${example}`])))
+  const headers = given('header').map(({ name, example }) => `${name}: ${example}`)
+  if (needsToken(operation)) headers.unshift('Authorization: Bearer $TOKEN')
+  const [body] = Object.values(requestBody?.content ?? {}).flatMap(examplesOf)
+  return curl(method, query.size === 0 ? target : `${target}?${query}`, headers, body === undefined ? '' : textOf(body))
+}
+
+function needsToken({ security }: Operation): boolean {
+  return security.length === 1
 }
 
 function parameterField(operationId: string, { name, in: place, required, description, schema, example }: Parameter) {
@@ -136,7 +157,7 @@ function parameterField(operationId: string, { name, in: place, required, descri
 }
 
 function bodyField(operationId: string, media: Media): string {
-  const text = JSON.stringify(examplesOf(media)[0], null, 2)
+  const text = textOf(examplesOf(media)[0])
   const rows = fieldsIn(media.schema).map(([name, schema, required]) => [
     `<code>${name}</code>${required ? ', required' : ''}`,
     `${sentence(schema)} ${inline(schema.description ?? '')}`,
@@ -169,6 +190,10 @@ function answerRow([status, { description = '', content = {} }]: [string, Messag
   const examples = Object.values(content).flatMap(examplesOf) as readonly { readonly error?: string }[]
   const texts = examples.map(example => `<br><code>${escapeHtml(example.error ?? JSON.stringify(example))}</code>`)
   return [status, inline(description) + texts.join('')]
+}
+
+function textOf(example: unknown): string {
+  return typeof example === 'string' ? example : JSON.stringify(example, null, 2)
 }
 
 function examplesOf({ example, examples = {} }: Media): readonly unknown[] {

@@ -3,10 +3,7 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { FastifyInstance } from 'fastify'
 import { immutable, serveAssets } from '../files.ts'
-import { escapeHtml, frame, pageHeaders } from './frame.ts'
-
-/** The committed build of `console/`. `npm run build` writes it. */
-const built = join(import.meta.dirname, '../../../console/dist')
+import { built, escapeHtml, frame, pageHeaders } from './frame.ts'
 
 /** What the console cannot find out by itself. Everybody can read it. */
 export interface ConsoleSettings {

@@ -30,7 +30,6 @@ export function frame({ title, root, place, head, body }: Page): string {
     const current = address === place ? ' aria-current="true"' : ''
     return `<a href="${root}${address}"${current}>${name}</a>`
   })
-  const usual = `<link rel="stylesheet" href="${root}pages.css">\n<script type="module" src="${root}header.js"></script>`
   return `<!doctype html>
 <html lang="en">
 <head>
@@ -40,7 +39,7 @@ export function frame({ title, root, place, head, body }: Page): string {
 <title>${escapeHtml(title)}</title>
 <link rel="icon" href="${root}favicon.ico" sizes="32x32">
 <link rel="icon" href="${root}icon.svg" type="image/svg+xml">
-${head ?? usual}
+${head ?? usualHead(root)}
 </head>
 <body>
 <a class="skip" href="#content">Skip to the content</a>
@@ -53,6 +52,13 @@ ${body}
 </body>
 </html>
 `
+}
+
+/** The style sheet of most pages, and their scripts: the account, and what helps to read. */
+export function usualHead(root: string): string {
+  return `<link rel="stylesheet" href="${root}pages.css">
+<script type="module" src="${root}header.js"></script>
+<script type="module" src="${root}reading.js"></script>`
 }
 
 /** The headers of a page that may load what `sources` says, and nothing else. No other site may show it in a frame. */
@@ -75,12 +81,18 @@ export const pageHeaders = headersFor(
   "trusted-types 'none'",
 )
 
-/** Serves the style sheet, the script and the icons of all pages. */
+/** The committed build of `console/`. `npm run build` writes it. */
+export const built = join(import.meta.dirname, '../../../console/dist')
+
+/** Serves the style sheet, the scripts and the icons of all pages. */
 export function servePageAssets(server: FastifyInstance): void {
+  const styles = [...sharedStyles, 'pages.css', `${built}/reading.css`]
   const read = (file: string) => readFile(resolve(import.meta.dirname, file))
   serveAssets(server, {
-    'pages.css': async () => Buffer.concat(await Promise.all([...sharedStyles, 'pages.css'].map(read))),
-    'header.js': () => read('../../../console/dist/header.js'),
+    'pages.css': async () => Buffer.concat(await Promise.all(styles.map(read))),
+    'header.js': () => read(`${built}/header.js`),
+    'reading.js': () => read(`${built}/reading.js`),
+    'try.js': () => read(`${built}/try.js`),
   })
   // They hardly change, and each request for them would count for the rate limit.
   const icons = { 'favicon.ico': () => read('favicon.ico'), 'icon.svg': () => read('icon.svg') }
@@ -111,6 +123,14 @@ const missing = (root: string) => `<main id="content" class="index">
 
 /** The look of all pages, which the console and GraphiQL share. */
 export const sharedStyles = ['theme.css', 'controls.css'].map(file => join(import.meta.dirname, file))
+
+/** The menu of a page: beside its text, and on a phone behind a button. Scripts are not needed to open it. */
+export function menu(name: string, links: readonly string[]): string {
+  return `<button class="open-menu" type="button" popovertarget="menu">${name}</button>
+<nav id="menu" class="contents" popover aria-label="${name}">
+${links.join('\n')}
+</nav>`
+}
 
 /** A table that scrolls if it is too wide. It can be reached by keyboard, so that it can be scrolled by keyboard. */
 export function table(heads: readonly string[], rows: readonly (readonly string[])[]): string {

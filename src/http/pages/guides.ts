@@ -1,11 +1,14 @@
 import { readdir, readFile } from 'node:fs/promises'
-import type { AddressInfo } from 'node:net'
 import { extname, join } from 'node:path'
+import { setImmediate } from 'node:timers/promises'
 import type { FastifyInstance } from 'fastify'
 import { AppError } from '../../core/errors.ts'
 import { asset, once, serveAssets } from '../files.ts'
-import { escapeHtml, frame, type Page, pageHeaders } from './frame.ts'
+import { referenceText } from './api-reference.ts'
+import { withAddress } from './examples.ts'
+import { escapeHtml, frame, menu, type Page, pageHeaders } from './frame.ts'
 import { renderMarkdown } from './markdown.ts'
+import { searchIndex } from './search-index.ts'
 
 const projectFolder = join(import.meta.dirname, '..', '..', '..')
 
@@ -18,7 +21,7 @@ export function serveGuides(server: FastifyInstance): void {
   const files = once(async () => {
     const all = await contents()
     const pages = all.chapters.flatMap(({ guides }) =>
-      guides.map(guide => [guide.address, async () => frame(await guidePage(guide, all, hostOf(server)))] as const),
+      guides.map(guide => [guide.address, async () => frame(await guidePage(guide, all, server))] as const),
     )
     const images = all.images.map(image => [image, () => readFile(join(projectFolder, image))] as const)
     return new Map([...pages, ...images].map(([address, load]) => [address, asset(load, extname(address))]))
@@ -28,7 +31,10 @@ export function serveGuides(server: FastifyInstance): void {
     return frame({ title: 'Documentation · Duet', root: '', place: 'docs', body })
   }
   serveAssets(server, { docs: index }, pageHeaders)
-  serveAssets(server, { 'docs/schema.graphql': () => readFile(join(projectFolder, 'api', 'schema.graphql')) })
+  serveAssets(server, {
+    'docs/schema.graphql': () => readFile(join(projectFolder, 'api', 'schema.graphql')),
+    'docs/search.json': async () => allSections(await contents()),
+  })
   server.get('/docs/*', async (request, reply) => {
     const { '*': path } = request.params as { readonly '*': string }
     if (path === '') return reply.redirect('../docs', 308)
@@ -38,11 +44,6 @@ export function serveGuides(server: FastifyInstance): void {
   })
 }
 
-/** Examples in the guides work as they are copied, whatever port this service has. */
-function hostOf(server: FastifyInstance): string {
-  return `127.0.0.1:${(server.server.address() as AddressInfo).port}`
-}
-
 /** What links in the files may name, besides other files of the documentation. */
 const others: Readonly<Record<string, string>> = {
   'api/openapi.yaml': 'openapi.json',
@@ -50,23 +51,38 @@ const others: Readonly<Record<string, string>> = {
   'docs/decisions': 'docs#decisions',
 }
 
-async function guidePage(guide: Guide, { chapters, images }: Contents, host: string): Promise<Page> {
-  const root = '../'.repeat(guide.address.split('/').length - 1)
+/** The text of a guide as HTML, with its headings. */
+function guideText(guide: Guide, { chapters, images }: Contents, root: string) {
   const addresses = new Map(chapters.flatMap(({ guides }) => guides.map(({ file, address }) => [file, address])))
   const addressOf = (file: string) => {
     const address = addresses.get(file) ?? others[file] ?? images.find(image => image === file)
     return address === undefined ? undefined : root + address
   }
-  const { html, headings } = await renderMarkdown(guide.text.replaceAll('127.0.0.1:4000', host), guide.file, addressOf)
+  return renderMarkdown(guide.text, guide.file, addressOf)
+}
+
+async function guidePage(guide: Guide, contents: Contents, server: FastifyInstance): Promise<Page> {
+  const root = '../'.repeat(guide.address.split('/').length - 1)
+  const { html, headings } = await guideText(guide, contents, root)
   const sections = headings.map(({ id, html }) => `<li><a href="#${id}">${html}</a></li>`)
+  const links = contents.chapters.map(chapter => contentsOf(chapter, guide, sections, root))
   const body = `<div class="guide">
+${menu('Documentation', links)}
 <main id="content" class="text">
-${html}</main>
-<nav class="contents" aria-label="Documentation">
-${chapters.map(chapter => contentsOf(chapter, guide, sections, root)).join('\n')}
-</nav>
+${withAddress(html, server)}</main>
 </div>`
   return { title: `${guide.title} · Duet`, root, place: 'docs', body }
+}
+
+/** The sections of all guides and of the API reference, for the search in the pages. */
+async function allSections(contents: Contents): Promise<string> {
+  const pages = []
+  for (const guide of contents.chapters.flatMap(({ guides }) => guides)) {
+    await setImmediate() // the event loop goes on between two pages
+    pages.push({ ...guide, html: (await guideText(guide, contents, '')).html })
+  }
+  pages.push({ address: 'docs/api', title: 'API reference', html: await referenceText() })
+  return searchIndex(pages)
 }
 
 /** The links to the pages of a chapter. The present page also has links to its sections. */
@@ -79,6 +95,7 @@ function contentsOf({ name, guides }: Chapter, present: Guide, sections: readonl
     const below = sections.length === 0 ? '' : `\n<ul>${sections.join('')}</ul>`
     return `<li><a href="#content" aria-current="page">${title}</a>${below}</li>`
   })
+  if (name === 'Reference') items.push(`<li><a href="${root}docs/api">API reference</a></li>`)
   return `<p>${name}</p>\n<ul>${items.join('\n')}</ul>`
 }
 

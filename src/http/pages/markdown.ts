@@ -1,5 +1,7 @@
 import { posix } from 'node:path'
 import type { Tokens } from 'marked'
+import { block, loadColours } from './code.ts'
+import { exampleList } from './examples.ts'
 import { escapeHtml, table } from './frame.ts'
 
 /**
@@ -8,6 +10,7 @@ import { escapeHtml, table } from './frame.ts'
  */
 export async function renderMarkdown(text: string, file: string, addressOf: (file: string) => string | undefined) {
   const { Marked } = await import('marked') // only those who read the documentation pay for it
+  const colour = await loadColours()
   const headings: { readonly id: string; readonly html: string }[] = [] // of the second level
   const ids = new Map<string, number>()
   const targetOf = (href: string) => {
@@ -34,7 +37,7 @@ export async function renderMarkdown(text: string, file: string, addressOf: (fil
         const target = targetOf(href)
         return target === undefined ? '' : `<img src="${escapeHtml(target)}" alt="${escapeHtml(alternative)}">`
       },
-      code: ({ text: code }) => `<pre tabindex="0"><code>${escapeHtml(code)}</code></pre>\n`,
+      code: ({ text: code, lang = '' }) => exampleList(code, lang, colour) ?? block(colour(code, lang)),
       table({ header, rows }) {
         const cells = (row: readonly Tokens.TableCell[]) => row.map(({ tokens }) => this.parser.parseInline(tokens))
         return table(cells(header), rows.map(cells))

@@ -1,16 +1,21 @@
+import { resumed, token } from './header.tsx'
+import { copyable } from './reading/copy.ts'
+import { element } from './reading/dom.ts'
+
 // Sends the operations of the API reference, with the token of the user who is signed in.
-import { resumed, token } from '../header.js'
 
 addEventListener('submit', async event => {
   event.preventDefault()
+  if (!(event.target instanceof HTMLFormElement)) return
   const output = event.target.querySelector('output')
   const answer = await send(event.target).catch(() => ({ line: 'The service did not answer.', text: '' }))
-  const pre = Object.assign(document.createElement('pre'), { tabIndex: 0, textContent: answer.text })
-  output.replaceChildren(answer.line, ...(answer.text === '' ? [] : [pre]))
+  const code = element('pre', { tabIndex: 0 }, answer.text)
+  output?.replaceChildren(answer.line, ...(answer.text === '' ? [] : [code]))
+  if (answer.text !== '') copyable(code)
 })
 
-async function send(form) {
-  const { method, path } = form.dataset
+async function send(form: HTMLFormElement): Promise<{ readonly line: string; readonly text: string }> {
+  const { method = 'GET', path = '' } = form.dataset
   const query = new URLSearchParams()
   const headers = new Headers()
   let target = path.slice(1)
@@ -31,7 +36,7 @@ async function send(form) {
   return { line: `${response.status} ${response.statusText}`, text: [...shown, '', readable(text)].join('\n').trim() }
 }
 
-function readable(text) {
+function readable(text: string): string {
   try {
     return JSON.stringify(JSON.parse(text), null, 2)
   } catch {

@@ -1,0 +1,30 @@
+interface Rendered {
+  /** Relative to the root of the service. */
+  readonly address: string
+  readonly title: string
+  readonly html: string
+}
+
+/** What the search in the pages looks through, as JSON: `[[address, title, [[id, heading, text], …]], …]`. */
+export function searchIndex(pages: readonly Rendered[]): string {
+  return JSON.stringify(pages.map(({ address, title, html }) => [address, title, sectionsIn(html)]))
+}
+
+function sectionsIn(html: string): readonly (readonly [id: string, heading: string, text: string])[] {
+  const sections = html.matchAll(/<h\d id="([^"]+)">(.*?)<\/h\d>(.*?)(?=<h\d id=|$)/gs)
+  return Array.from(sections, ([, id = '', heading = '', text = '']) => [id, plain(heading), plain(text)])
+}
+
+/** The text of HTML. Words in different elements stay apart, parts of one word together. */
+function plain(html: string): string {
+  return html
+    .replaceAll(/<a class="anchor".*?<\/a>|<\/?(?:a|b|code|em|span|strong)\b[^>]*>/g, '')
+    .replaceAll(/<[^>]*>/g, ' ')
+    .replaceAll(/&(?:#(\d+)|#x([\da-f]+)|(\w+));/g, (_, decimal, hex, name) =>
+      name === undefined ? String.fromCharCode(decimal ?? Number.parseInt(hex, 16)) : (named[name] ?? ''),
+    )
+    .replaceAll(/\s+/g, ' ')
+    .trim()
+}
+
+const named: Readonly<Record<string, string>> = { amp: '&', lt: '<', gt: '>', quot: '"' }
