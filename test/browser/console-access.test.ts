@@ -60,6 +60,7 @@ describe('the console, for all users', { skip: browserMissing }, () => {
     if (tab === 'Orders') await view.page.getByText('Carrier').waitFor()
     if (tab === 'Payments') await view.button('Pay').click()
     if (tab === 'Payments') await view.page.getByText('Paid', { exact: true }).waitFor()
+    if (tab === 'Account') await view.page.getByLabel('Name').waitFor()
     if (tab === 'Health') await view.page.getByText('Ready', { exact: true }).waitFor()
   }
 
@@ -73,7 +74,7 @@ describe('the console, for all users', { skip: browserMissing }, () => {
       assert.deepEqual(await findings(page, ['color-contrast']), [], `${what}, dark`)
       await page.emulateMedia({ colorScheme: 'light' })
     }
-    for (const tab of tabs) {
+    for (const tab of [...tabs, 'Account']) {
       await view.show(tab)
       await fill(view, tab)
       await look(tab)
@@ -86,6 +87,11 @@ describe('the console, for all users', { skip: browserMissing }, () => {
     await view.button('Sign out').click()
     await view.button('Sign in').click()
     await look('Sign in')
+    await page.keyboard.press('Escape')
+    for (const place of onlyInFull ? ['sign-up'] : ['sign-up', 'forgot', 'reset/secret', 'reset', 'nowhere']) {
+      await page.evaluate(`location.hash = '#/${place}'`)
+      await look(place)
+    }
     view.assertNoTroubles()
   })
 
@@ -122,6 +128,11 @@ describe('the console, for all users', { skip: browserMissing }, () => {
         .filter(([, { width, height }]) => width > 0 && (width < 24 || height < 24) && height > 1)
         .map(([name]) => name)`)
       assert.deepEqual(small, tab === 'Requests' ? [''] : [], tab) // a checkbox, whose label can be touched too
+    }
+    for (const place of ['account', 'forgot', 'reset/secret', 'nowhere']) {
+      await view.page.evaluate(`location.hash = '#/${place}'`)
+      await view.page.locator('main h1').filter({ hasNotText: 'Health' }).waitFor()
+      assert.equal(await view.page.evaluate('document.documentElement.scrollWidth'), 375, place)
     }
     view.assertNoTroubles()
   })
