@@ -3,7 +3,7 @@ export type InputMaybe<T> = Maybe<T>;
 /** All built-in and custom scalars, mapped to their actual values */
 export type Scalars = {
     ID: {
-        input: string;
+        input: string | number;
         output: string;
     };
     String: {
@@ -44,7 +44,7 @@ export type User = {
      */
     email: Scalars['String']['output'];
     /** The http or https address of a picture. */
-    avatar?: Maybe<Scalars['String']['output']>;
+    avatar: Maybe<Scalars['String']['output']>;
     /** What the user has written, newest first. */
     posts: Array<Post>;
     /** When the user joined. */
@@ -74,7 +74,7 @@ export type Post = {
     /** How often it was liked. */
     likes: Scalars['Int']['output'];
     /** When it was published, if it is. */
-    publishedAt?: Maybe<Scalars['DateTime']['output']>;
+    publishedAt: Maybe<Scalars['DateTime']['output']>;
     /**
      * When its title or content was last changed; of one that never was, when it was published. Later with every change, so it
      * names the state that `updatePost` may require.
@@ -107,18 +107,18 @@ export type Comment = {
 export type Query = {
     __typename?: 'Query';
     /** The user with this id, if there is one. */
-    user?: Maybe<User>;
+    user: Maybe<User>;
     /** All users, in the order of their ids. */
     users: Array<User>;
     /** The post with this id, if there is one. */
-    post?: Maybe<Post>;
+    post: Maybe<Post>;
     /**
      * All posts, newest first. With `publishedAfter` or `publishedBefore` only those published in between, the instants
      * themselves excluded, latest publication first.
      */
     posts: Array<Post>;
     /** The user of the token. Needs one. */
-    me?: Maybe<User>;
+    me: Maybe<User>;
 };
 /** What can be read. One operation, however nested, is one look at the data: all of it is of the same moment. */
 export type QueryUserArgs = {
@@ -249,4 +249,45 @@ export type SubscriptionCommentUpdatedArgs = {
 /** What happens. Sent over a WebSocket, each event once and in order. */
 export type SubscriptionCommentDeletedArgs = {
     postId: Scalars['ID']['input'];
+};
+/** The arguments of the fields that take some. */
+export type Arguments = {
+    User: {
+        posts: UserPostsArgs;
+    };
+    Post: {
+        comments: PostCommentsArgs;
+    };
+    Comment: {};
+    Query: {
+        user: QueryUserArgs;
+        users: QueryUsersArgs;
+        post: QueryPostArgs;
+        posts: QueryPostsArgs;
+    };
+    Mutation: {
+        createPost: MutationCreatePostArgs;
+        updatePost: MutationUpdatePostArgs;
+        deletePost: MutationDeletePostArgs;
+        likePost: MutationLikePostArgs;
+        addComment: MutationAddCommentArgs;
+        updateComment: MutationUpdateCommentArgs;
+        deleteComment: MutationDeleteCommentArgs;
+    };
+    Subscription: {
+        commentAdded: SubscriptionCommentAddedArgs;
+        commentUpdated: SubscriptionCommentUpdatedArgs;
+        commentDeleted: SubscriptionCommentDeletedArgs;
+    };
+};
+/** What is needed to write the document of a selection. */
+export declare const fields: {
+    [type: string]: {
+        [field: string]: {
+            type?: string;
+            args?: {
+                [name: string]: string;
+            };
+        };
+    };
 };

@@ -4,6 +4,7 @@ export { DuetError, type ErrorKind, isDuetError } from './errors.ts'
 export { type GraphDocument, type GraphQL, graphql } from './graphql.ts'
 export type { Answer, CallOptions, RequestEntry } from './http.ts'
 export { type Live, type LiveState, live, type Subscription, type Watcher } from './live.ts'
+export { type Operation, operation } from './operation.ts'
 export {
   actionsOf,
   type Followed,
@@ -23,6 +24,8 @@ export type { PageOptions, Pages } from './pages.ts'
 export { type PasswordResets, passwordResets } from './password-resets.ts'
 export { type MadePayment, type Payment, type PaymentOptions, type Payments, payments } from './payments.ts'
 export type * as Schema from './schema.ts'
+export { iterate, mutate, query, subscribe } from './select.ts'
+export type { Selected, Selection } from './selection.ts'
 export { keepIn, type Session, type SessionChange, type TokenStorage } from './session.ts'
 export type { Socket, SocketConstructor } from './socket.ts'
 export { type Role, type User, type UserChanges, type UserInput, type Users, users } from './users.ts'

@@ -3,7 +3,7 @@ export type Maybe<T> = T | null;
 export type InputMaybe<T> = Maybe<T>;
 /** All built-in and custom scalars, mapped to their actual values */
 export type Scalars = {
-  ID: { input: string; output: string; }
+  ID: { input: string | number; output: string; }
   String: { input: string; output: string; }
   Boolean: { input: boolean; output: boolean; }
   Int: { input: number; output: number; }
@@ -28,7 +28,7 @@ export type User = {
    */
   email: Scalars['String']['output'];
   /** The http or https address of a picture. */
-  avatar?: Maybe<Scalars['String']['output']>;
+  avatar: Maybe<Scalars['String']['output']>;
   /** What the user has written, newest first. */
   posts: Array<Post>;
   /** When the user joined. */
@@ -61,7 +61,7 @@ export type Post = {
   /** How often it was liked. */
   likes: Scalars['Int']['output'];
   /** When it was published, if it is. */
-  publishedAt?: Maybe<Scalars['DateTime']['output']>;
+  publishedAt: Maybe<Scalars['DateTime']['output']>;
   /**
    * When its title or content was last changed; of one that never was, when it was published. Later with every change, so it
    * names the state that `updatePost` may require.
@@ -98,18 +98,18 @@ export type Comment = {
 export type Query = {
   __typename?: 'Query';
   /** The user with this id, if there is one. */
-  user?: Maybe<User>;
+  user: Maybe<User>;
   /** All users, in the order of their ids. */
   users: Array<User>;
   /** The post with this id, if there is one. */
-  post?: Maybe<Post>;
+  post: Maybe<Post>;
   /**
    * All posts, newest first. With `publishedAfter` or `publishedBefore` only those published in between, the instants
    * themselves excluded, latest publication first.
    */
   posts: Array<Post>;
   /** The user of the token. Needs one. */
-  me?: Maybe<User>;
+  me: Maybe<User>;
 };
 
 
@@ -270,4 +270,91 @@ export type SubscriptionCommentUpdatedArgs = {
 /** What happens. Sent over a WebSocket, each event once and in order. */
 export type SubscriptionCommentDeletedArgs = {
   postId: Scalars['ID']['input'];
+};
+
+/** The arguments of the fields that take some. */
+export type Arguments = {
+  User: {
+    posts: UserPostsArgs,
+  },
+  Post: {
+    comments: PostCommentsArgs,
+  },
+  Comment: {
+  },
+  Query: {
+    user: QueryUserArgs,
+    users: QueryUsersArgs,
+    post: QueryPostArgs,
+    posts: QueryPostsArgs,
+  },
+  Mutation: {
+    createPost: MutationCreatePostArgs,
+    updatePost: MutationUpdatePostArgs,
+    deletePost: MutationDeletePostArgs,
+    likePost: MutationLikePostArgs,
+    addComment: MutationAddCommentArgs,
+    updateComment: MutationUpdateCommentArgs,
+    deleteComment: MutationDeleteCommentArgs,
+  },
+  Subscription: {
+    commentAdded: SubscriptionCommentAddedArgs,
+    commentUpdated: SubscriptionCommentUpdatedArgs,
+    commentDeleted: SubscriptionCommentDeletedArgs,
+  },
+};
+
+/** What is needed to write the document of a selection. */
+export const fields: { [type: string]: { [field: string]: { type?: string; args?: { [name: string]: string } } } } = {
+  User: {
+    id: {},
+    name: {},
+    email: {},
+    avatar: {},
+    posts: {"type":"Post","args":{"limit":"Int","offset":"Int","after":"ID"}},
+    createdAt: {},
+  },
+  Post: {
+    id: {},
+    title: {},
+    content: {},
+    author: {"type":"User"},
+    comments: {"type":"Comment","args":{"limit":"Int","offset":"Int","after":"ID"}},
+    commentCount: {},
+    likes: {},
+    publishedAt: {},
+    updatedAt: {},
+  },
+  Comment: {
+    id: {},
+    text: {},
+    author: {"type":"User"},
+    post: {"type":"Post"},
+    createdAt: {},
+    updatedAt: {},
+  },
+  Query: {
+    user: {"type":"User","args":{"id":"ID!"}},
+    users: {"type":"User","args":{"limit":"Int","offset":"Int","after":"ID"}},
+    post: {"type":"Post","args":{"id":"ID!"}},
+    posts: {"type":"Post","args":{"limit":"Int","offset":"Int","after":"ID","publishedAfter":"DateTime","publishedBefore":"DateTime"}},
+    me: {"type":"User"},
+  },
+  Mutation: {
+    createPost: {"type":"Post","args":{"title":"String!","content":"String!"}},
+    updatePost: {"type":"Post","args":{"id":"ID!","title":"String","content":"String","ifUpdatedAt":"DateTime"}},
+    deletePost: {"args":{"id":"ID!"}},
+    likePost: {"type":"Post","args":{"id":"ID!"}},
+    addComment: {"type":"Comment","args":{"postId":"ID!","text":"String!"}},
+    updateComment: {"type":"Comment","args":{"id":"ID!","text":"String!","ifUpdatedAt":"DateTime"}},
+    deleteComment: {"args":{"id":"ID!"}},
+  },
+  Subscription: {
+    postAdded: {"type":"Post"},
+    postUpdated: {"type":"Post"},
+    postDeleted: {},
+    commentAdded: {"type":"Comment","args":{"postId":"ID!"}},
+    commentUpdated: {"type":"Comment","args":{"postId":"ID!"}},
+    commentDeleted: {"args":{"postId":"ID!"}},
+  },
 };

@@ -33,7 +33,7 @@ test('client/src/schema.ts has the types of api/schema.graphql; `npm run build` 
   )
 })
 
-test('a bundle that uses only users has no code for sockets and payments', async () => {
+test('a bundle that uses only users has no code for sockets, payments and selections', async () => {
   using folder = temporaryFolder()
   const bundled = async (used: string) => {
     const path = join(folder.path, `${used}.js`)
@@ -46,10 +46,16 @@ test('a bundle that uses only users has no code for sockets and payments', async
     const [result] = (await build({ ...settings, build: { write: false, lib } })) as Rollup.RollupOutput[]
     return result?.output[0].code ?? assert.fail()
   }
-  const parts = { sockets: /graphql-transport-ws/, payments: /idempotency-key/, session: /\/tokens/ }
+  const parts = {
+    sockets: /graphql-transport-ws/,
+    payments: /idempotency-key/,
+    session: /\/tokens/,
+    selections: /neither true/,
+  }
   const partsOf = (code: string) => Object.entries(parts).flatMap(([part, text]) => (text.test(code) ? [part] : []))
   assert.deepEqual(partsOf(await bundled('users')), ['session'])
   assert.deepEqual(partsOf(await bundled('live')), ['sockets', 'session'])
+  assert.deepEqual(partsOf(await bundled('query')), ['session', 'selections'])
   assert.deepEqual(partsOf(await bundled('payments')), ['payments', 'session'])
 })
 

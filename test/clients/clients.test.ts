@@ -16,7 +16,7 @@ const pages = {
     options: { lib: ['es2024', 'dom'], noUnusedLocals: false, exactOptionalPropertyTypes: false },
   },
   'client/README.md': {
-    files: ['sign-in.mjs', 'users.mjs', 'orders.mjs', 'text.ts', 'typed.ts', 'live.mjs'],
+    files: ['sign-in.mjs', 'users.mjs', 'orders.mjs', 'select.ts', 'text.ts', 'typed.ts', 'live.mjs'],
     options: { lib: null, noUnusedLocals: false },
   },
 }
