@@ -92,7 +92,8 @@ function temporaryPaths(folder: string): string {
   return kinds.map(kind => `${kind}_temp_path ${join(folder, kind)};`).join(' ')
 }
 
-function makeCertificate(folder: string): string {
+/** Signed by itself. Writes it and its key into the folder. */
+export function makeCertificate(folder: string): string {
   const [key, certificate] = [join(folder, 'privkey.pem'), join(folder, 'fullchain.pem')]
   const names = ['-subj', '/CN=localhost', '-addext', 'subjectAltName=IP:127.0.0.1,DNS:localhost']
   const files = ['-keyout', key, '-out', certificate]

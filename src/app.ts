@@ -49,10 +49,12 @@ export interface Dependencies extends Pick<Base, 'logger' | 'clock' | 'randomnes
   readonly common?: Base['common']
   /** When a client that does not read is disconnected. */
   readonly stalledMs?: number
+  /** How often it looks for mails to send. */
+  readonly mailEveryMs?: number
 }
 
 /** Creates all parts, connects them and starts the server. `wiring/` has the parts of this work that are longer. */
-export async function startApp(config: Config, { stalledMs, ...given }: Dependencies): Promise<ThreadApp> {
+export async function startApp(config: Config, { stalledMs, mailEveryMs, ...given }: Dependencies): Promise<ThreadApp> {
   await using parts = new AsyncDisposableStack()
   const { logger, clock, randomness } = given
   const metrics = new Metrics()
@@ -127,7 +129,7 @@ export async function startApp(config: Config, { stalledMs, ...given }: Dependen
   if (common.isFirst) {
     if (config.accessPolicy === 'open' && !config.loopback)
       logger.warn('ACCESS_POLICY is open, and other machines can reach this service')
-    await sendMails(config, base, { store, secrets, ownUrl: url }, mails)
+    await sendMails(config, base, { store, secrets, ownUrl: url, everyMs: mailEveryMs }, mails)
     parts.use(new Janitor(() => store.purgeKeys(), observer))
     parts.use(new Janitor(() => store.purgeResets(), observer))
     parts.use(new Janitor(() => store.events.purge(), observer))

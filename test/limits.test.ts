@@ -56,6 +56,17 @@ const tests: Readonly<Record<string, string | readonly string[]>> = {
     'security/login-limits: after ten failed logins with one e-mail even the right password is refused, until a minute after the first',
     'security/login-limits: a client has a hundred attempts for all e-mails together, and another client has its own limit',
   ],
+  'mails that wait, mails to one user': [
+    'mail/password-resets: 10,000 mails wait at most, then requests get 503',
+    'mail/password-resets: a user gets five mails in half an hour, and requests while one waits are one',
+  ],
+  'requests for mails and wrong secrets of a client':
+    'mail/password-resets: requests for an e-mail count like failed logins with it, and wrong secrets like failed logins of the client',
+  'a mail': [
+    'mail/mail-servers: a mail server that hangs is given up',
+    'mail/mail-servers: a mail that a server refuses or loses is sent later, for ten minutes, while requests are answered',
+    'mail/password-resets: a link is valid for 30 minutes after its mail',
+  ],
   'passwords that are checked or hashed at once': [
     'security/passwords: logins beyond the queue limit get 503 with Retry-After, and the others their usual answer',
     'security/passwords: few passwords are hashed at once, few wait, and further ones are rejected at once',

@@ -1,4 +1,5 @@
 import type { Duet } from './connect.ts'
+import { isDuetError } from './errors.ts'
 
 /** A new password for a user who has forgotten it. Nobody needs to be signed in. */
 export interface PasswordResets {
@@ -12,13 +13,18 @@ export interface PasswordResets {
 }
 
 export function passwordResets(duet: Duet): PasswordResets {
+  const send: Duet['request'] = (...call) =>
+    duet.request<never>(...call).catch(error => {
+      if (!isDuetError(error, 'unauthenticated')) throw error
+      return duet.request(...call) // the refusal has ended a session, which is not needed here
+    })
   return {
     async request(email) {
-      await duet.request('POST', '/password-resets', { body: { email }, expect: 'json' })
+      await send('POST', '/password-resets', { body: { email }, expect: 'json' })
     },
     async set(secret, password) {
       const path = `/password-resets/${encodeURIComponent(secret)}`
-      await duet.request('PUT', path, { body: { password }, expect: 'nothing' })
+      await send('PUT', path, { body: { password }, expect: 'nothing' })
     },
   }
 }

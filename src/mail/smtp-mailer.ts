@@ -12,15 +12,15 @@ export interface SmtpSettings {
  * Sends mails to a server. Certificates are checked, and beyond this machine the connection must be encrypted, unless
  * the address says otherwise. Short timeouts, so that a server that hangs does not hold other mails for long.
  */
-export function smtpMailer({ url, from }: SmtpSettings): Mailer {
+export function smtpMailer({ url, from }: SmtpSettings, timeoutMs = 5_000): Mailer {
   const given = parseConnectionUrl(url)
   const transport = createTransport({
     requireTLS: !given.secure && !isLoopback(given.host ?? ''),
     ...given,
-    connectionTimeout: 5_000,
-    greetingTimeout: 5_000,
-    dnsTimeout: 5_000,
-    socketTimeout: 10_000,
+    connectionTimeout: timeoutMs,
+    greetingTimeout: timeoutMs,
+    dnsTimeout: timeoutMs,
+    socketTimeout: timeoutMs * 2,
     // It would write mails and passwords to standard output.
     logger: false,
     debug: false,

@@ -1,14 +1,18 @@
 import type { Config, MailConfig } from '../config.ts'
-import { type MailOutcome, ResetSender } from '../core/password-resets/sender.ts'
-import type { Mailer, Secrets } from '../core/ports.ts'
-import type { ResetStore } from '../core/store.ts'
+import { type MailOutcome, ResetSender, type ResetSenderParts } from '../core/password-resets/sender.ts'
+import type { Mailer } from '../core/ports.ts'
 import type { Base } from './base.ts'
 
-/** Sends the mails that wait, if there is a way to send them. `ownUrl` is the address that this service listens on. */
+interface Given extends Pick<ResetSenderParts, 'store' | 'secrets' | 'everyMs'> {
+  /** The address that this service listens on. */
+  readonly ownUrl: string
+}
+
+/** Sends the mails that wait, if there is a way to send them. */
 export async function sendMails(
   { mail, explorers }: Config,
   { logger, metrics, observer }: Base,
-  { store, secrets, ownUrl }: { readonly store: ResetStore; readonly secrets: Secrets; readonly ownUrl: string },
+  { ownUrl, ...given }: Given,
   parts: AsyncDisposableStack,
 ): Promise<void> {
   if (mail === undefined) return
@@ -22,7 +26,7 @@ export async function sendMails(
     if (outcome === 'given up') logger.error(reason, 'A mail could not be sent for ten minutes, and is given up')
   }
   const linkOf = (secret: string) => `${mail.publicUrl ?? ownUrl}/console#/reset/${secret}`
-  parts.use(new ResetSender({ store, secrets, observer, mailer: await mailerOf(mail, logger), linkOf, onMail }))
+  parts.use(new ResetSender({ ...given, observer, mailer: await mailerOf(mail, logger), linkOf, onMail }))
 }
 
 async function mailerOf(config: MailConfig, logger: Base['logger']): Promise<Mailer> {

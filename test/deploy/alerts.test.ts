@@ -44,6 +44,10 @@ const cases: Readonly<Record<string, { readonly raised: Minutes; readonly quiet:
     raised: { duet_store_troubles_total: '0x25 1 2 3 4 4' },
     quiet: { duet_store_troubles_total: '0x25 1 2 3 3 3' },
   },
+  DuetMailsFail: {
+    raised: { 'duet_mails_total{outcome="given up"}': '0x20 1x10' },
+    quiet: { 'duet_mails_total{outcome="given up"}': '2x30', 'duet_mails_total{outcome="failed"}': '0x20 9x10' },
+  },
   DuetRedisAway: { raised: { duet_redis_up: '0x30' }, quiet: { duet_redis_up: '0x27 1 0x2' } },
   DuetEventLoopBusy: {
     raised: { 'nodejs_eventloop_lag_p99_seconds{job="duet"}': '0.11x30' },

@@ -18,6 +18,16 @@ for (const kind of engineKinds) {
       assert.deepEqual(await read(database, sql`select post_id from outbox order by id`), [[3_600], [60]])
     })
 
+    it('deletes exactly the password resets that have expired', async () => {
+      await using database = await kind.create()
+      await change(
+        database,
+        [-60, 60].map(left => insertReset(left)),
+      )
+      await serveForAMinute(database)
+      assert.deepEqual(await read(database, sql`select email_key from password_resets`), [['60']])
+    })
+
     it('deletes exactly the idempotency keys that have expired', async () => {
       await using database = await kind.create()
       await change(database, [sql`insert into payments (amount_cents, created_at) values (1, now_plus(0))`])
@@ -34,6 +44,12 @@ for (const kind of engineKinds) {
 /** An event of this age in seconds, which is also the id of its post. */
 function insertEvent(age: number): Statement {
   return sql`insert into outbox (kind, post_id, created_at) values ('post-added', ${age}, now_plus(${-age}))`
+}
+
+/** The mail is sent. */
+function insertReset(left: number): Statement {
+  return sql`insert into password_resets (email_key, requested_at, expires_at)
+             values (${String(left)}, now_plus(0), now_plus(${left}))`
 }
 
 /** A key that expires in so many seconds. */

@@ -12,6 +12,7 @@ export interface ResetSenderParts {
   /** The address of the page where the password is set. */
   readonly linkOf: (secret: string) => string
   readonly observer: Pick<StoreObserver, 'trouble'>
+  readonly everyMs?: number | undefined
   readonly onMail: (outcome: MailOutcome, error?: unknown) => void
 }
 
@@ -31,7 +32,8 @@ export class ResetSender implements AsyncDisposable {
   constructor(parts: ResetSenderParts) {
     this.#parts = parts
     this.#look = oneAtATime(() => this.#sendAll())
-    this.#timer = setInterval(this.#look, everyMs).unref()
+    // Other threads and instances store requests too, so there is nobody who could tell.
+    this.#timer = setInterval(this.#look, parts.everyMs ?? 1_000).unref()
     void this.#look()
   }
 
@@ -69,8 +71,6 @@ export class ResetSender implements AsyncDisposable {
   }
 }
 
-/** Other threads and instances store requests too, so there is nobody who could tell. */
-const everyMs = 1_000
 const together = 5
 /** Shorter than a mail is taken for. */
 const longestMs = 30_000
