@@ -12,6 +12,7 @@ addEventListener('submit', async event => {
   const code = element('pre', { tabIndex: 0 }, answer.text)
   output?.replaceChildren(answer.line, ...(answer.text === '' ? [] : [code]))
   if (answer.text !== '') copyable(code)
+  output?.scrollIntoView({ block: 'nearest' })
 })
 
 async function send(form: HTMLFormElement): Promise<{ readonly line: string; readonly text: string }> {

@@ -30,6 +30,9 @@ async function findings(page: Page, part?: string): Promise<readonly string[]> {
   return serious.map(({ id, nodes }) => `${id}: ${nodes[0]?.html}`)
 }
 
+/** On parts of pages axe-core runs only in the long form: it takes seconds. */
+const withAxe = inForm(false, true)
+
 /** How many tables must be scrolled to see their last column. */
 const cutTables =
   "[...document.querySelectorAll('.table')].filter(({ scrollWidth, clientWidth }) => scrollWidth > clientWidth).length"
@@ -122,7 +125,7 @@ test('the pages', { skip: browserMissing }, async suite => {
     await page.keyboard.type('subscriptions resum') // replaces what was there
     await results.first().getByText('The GraphQL interface › Subscriptions').waitFor()
     await results.first().locator('mark').first().waitFor()
-    assert.deepEqual(await findings(page, '.search'), [])
+    if (withAxe) assert.deepEqual(await findings(page, '.search'), [])
     for (const key of ['ArrowDown', 'ArrowDown', 'ArrowUp', 'ArrowUp']) await page.keyboard.press(key)
     await page.keyboard.press('Enter')
     await page.waitForURL(`${app.url}/docs/graphql#subscriptions`)
@@ -180,7 +183,7 @@ test('the pages', { skip: browserMissing }, async suite => {
     assert.ok(!(await menu.isVisible()))
     await page.getByRole('button', { name: 'Documentation' }).click()
     await menu.getByRole('link', { name: 'Limits', exact: true }).and(page.locator('[aria-current=page]')).waitFor()
-    assert.deepEqual(await findings(page, '#menu'), [])
+    if (withAxe) assert.deepEqual(await findings(page, '#menu'), [])
     await page.keyboard.press('Escape')
     await menu.waitFor({ state: 'hidden' })
     await page.keyboard.press('Enter') // the focus is on the button again

@@ -114,38 +114,33 @@ function operationForm(operation: Operation, colour: Colour): string {
   const [example] = Object.values(answer?.content ?? {}).flatMap(examplesOf)
   return `<form class="operation" data-method="${method}" data-path="${escapeHtml(path)}">
 <h3 id="${operationId}"><code>${method} ${escapeHtml(path)}</code> ${inline(summary)} <a class="anchor" href="#${operationId}" aria-label="Link to this operation">#</a></h3>
-<p>${inline(description)}${needsToken(operation) ? ' It needs a token.' : ''}</p>
+<p>${inline(description)}${operation.security.length === 1 ? ' It needs a token.' : ''}</p>
 <div class="sides">
-<div>
-<b>Request</b>${block(colour(exampleRequest(operation), 'bash'))}
-${parameters.map(parameter => parameterField(operationId, parameter)).join('\n')}
-${body === undefined ? '<button>Send</button>' : bodyField(operationId, body)}
-</div>
-<div>
+<div><b>Request</b>${block(colour(exampleRequest(operation), 'bash'))}</div>
+<div class="answer">
 <output aria-label="Answer"><b>${status}</b> ${inline(answer?.description ?? '')}${
     headers.length === 0 ? '' : ` With ${headers.map(name => `<code>${name}</code>`).join(', ')}.`
   }${example === undefined ? '' : block(colour(textOf(example), 'json'))}</output>
 <details><summary>Other answers: ${Object.keys(others).join(', ')}</summary>
 ${table(['Status', 'When'], Object.entries(others).map(answerRow))}</details>
 </div>
+<div>
+${parameters.map(parameter => parameterField(operationId, parameter)).join('\n')}
+${body === undefined ? '<button>Send</button>' : bodyField(operationId, body)}
+</div>
 </div>
 </form>`
 }
 
 /** What the form sends as it is filled in, as a command. */
-function exampleRequest(operation: Operation): string {
-  const { method, path, parameters = [], requestBody } = operation
+function exampleRequest({ method, path, security, parameters = [], requestBody }: Operation): string {
   const given = (place: string) => parameters.filter(each => each.in === place && each.example !== undefined)
   const target = given('path').reduce((text, { name, example }) => text.replace(`{${name}}`, String(example)), path)
   const query = new URLSearchParams(Object.fromEntries(given('query').map(({ name, example }) => [name, `${example}`])))
   const headers = given('header').map(({ name, example }) => `${name}: ${example}`)
-  if (needsToken(operation)) headers.unshift('Authorization: Bearer $TOKEN')
+  if (security.length === 1) headers.unshift('Authorization: Bearer $TOKEN')
   const [body] = Object.values(requestBody?.content ?? {}).flatMap(examplesOf)
   return curl(method, query.size === 0 ? target : `${target}?${query}`, headers, body === undefined ? '' : textOf(body))
-}
-
-function needsToken({ security }: Operation): boolean {
-  return security.length === 1
 }
 
 function parameterField(operationId: string, { name, in: place, required, description, schema, example }: Parameter) {

@@ -18,12 +18,10 @@ export function exampleList(text: string, language: string, colour: Colour): str
     }
     const [[line = '', ...headers], body] = headAndBody(request)
     const [method = '', path = ''] = line.split(' ')
+    const command = colour(curl(method, path, headers, body), 'bash')
     const [head, json] = headAndBody(answer)
     const named = head.map(field => escapeHtml(field).replace(/^\d.*|^[\w-]+:/, '<span class="hljs-attr">$&</span>'))
-    return pair(
-      colour(curl(method, path, headers, body), 'bash'),
-      [...named, colour(readable(json), 'json')].join('\n'),
-    )
+    return pair(command, [...named, colour(readable(json), 'json')].join('\n'))
   })
   return shown.join('')
 }

@@ -33,7 +33,7 @@ export function serveGuides(server: FastifyInstance): void {
   serveAssets(server, { docs: index }, pageHeaders)
   serveAssets(server, {
     'docs/schema.graphql': () => readFile(join(projectFolder, 'api', 'schema.graphql')),
-    'docs/search.json': async () => allSections(await contents()),
+    'docs/search.json': async () => allSections(await contents(), server),
   })
   server.get('/docs/*', async (request, reply) => {
     const { '*': path } = request.params as { readonly '*': string }
@@ -75,14 +75,14 @@ ${withAddress(html, server)}</main>
 }
 
 /** The sections of all guides and of the API reference, for the search in the pages. */
-async function allSections(contents: Contents): Promise<string> {
+async function allSections(contents: Contents, server: FastifyInstance): Promise<string> {
   const pages = []
   for (const guide of contents.chapters.flatMap(({ guides }) => guides)) {
     await setImmediate() // the event loop goes on between two pages
     pages.push({ ...guide, html: (await guideText(guide, contents, '')).html })
   }
   pages.push({ address: 'docs/api', title: 'API reference', html: await referenceText() })
-  return searchIndex(pages)
+  return searchIndex(pages.map(page => ({ ...page, html: withAddress(page.html, server) })))
 }
 
 /** The links to the pages of a chapter. The present page also has links to its sections. */

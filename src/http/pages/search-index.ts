@@ -1,9 +1,4 @@
-interface Rendered {
-  /** Relative to the root of the service. */
-  readonly address: string
-  readonly title: string
-  readonly html: string
-}
+type Rendered = Readonly<Record<'address' | 'title' | 'html', string>>
 
 /** What the search in the pages looks through, as JSON: `[[address, title, [[id, heading, text], …]], …]`. */
 export function searchIndex(pages: readonly Rendered[]): string {
