@@ -143,6 +143,30 @@ describe('accounts in the console', { skip: browserMissing }, () => {
     view.assertNoTroubles()
   })
 
+  it('knows the name of the user after a reload without asking, for a while and until the user signs out', async () => {
+    await using view = await open({ as: grace })
+    const { page } = view
+    let asked = 0
+    page.on('request', request => {
+      if (request.url().endsWith('/users/me')) asked++
+    })
+    const reload = async () => {
+      await page.reload()
+      await view.account.getByText('Grace Hopper').first().waitFor()
+      return asked
+    }
+    assert.equal(await reload(), 0)
+    const person = "JSON.parse(localStorage.getItem('duet-person'))"
+    await page.evaluate(`localStorage.setItem('duet-person', JSON.stringify({ ...${person}, until: Date.now() - 1 }))`)
+    assert.equal(await reload(), 1)
+    await page.evaluate(`localStorage.setItem('duet-person', JSON.stringify({ ...${person}, id: 1, name: 'Nobody' }))`)
+    assert.equal(await reload(), 2) // it is that of another user
+    await view.account.click()
+    await view.button('Sign out').click()
+    await view.button('Sign in').waitFor()
+    assert.equal(await page.evaluate("localStorage.getItem('duet-person')"), null)
+  })
+
   it('saves the profile of a member, counts a long name instead of cutting it, and shows both versions of a conflict', async () => {
     const { id, name, email } = await createUser(app, { password })
     const token = await logIn(app, email, password)

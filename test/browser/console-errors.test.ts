@@ -147,8 +147,7 @@ describe('the console, when a request fails', { skip: browserMissing }, () => {
     await view.show('Users')
     await page.getByRole('alert').waitFor()
     proxy.fromClient = data => (data.includes('Upgrade: websocket') ? 'cut before' : 'pass')
-    await page.getByRole('alert').getByRole('button', { name: 'Try again' }).click()
-    await page.getByRole('row', { name: /Ada/ }).waitFor()
+    await page.getByRole('row', { name: /Ada/ }).waitFor() // the read is repeated, too
     await waitUntil(async () => (await banner.count()) === 0)
     assert.equal(await page.getByText('Live', { exact: true }).count(), 0)
     proxy.fromClient = () => 'pass'
@@ -160,7 +159,7 @@ describe('the console, when a request fails', { skip: browserMissing }, () => {
     await using limited = await startTestApp({
       RATE_LIMIT_PATHS: '/graphql',
       RATE_LIMIT_MAX: '30',
-      RATE_LIMIT_WINDOW_MS: '5000',
+      RATE_LIMIT_WINDOW_MS: '2000',
     })
     await using proxy = await Wire.to(new URL(limited.url))
     await using view = await ConsolePage.open(browser, `http://127.0.0.1:${proxy.port}`, { tab: '/requests' })
@@ -174,7 +173,7 @@ describe('the console, when a request fails', { skip: browserMissing }, () => {
       const banner = page.locator('main [role=status]')
       await banner.waitFor({ timeout: 1000 }).catch(() => {})
       if ((await banner.count()) > 0) seen.push(await banner.innerText())
-      return seen.some(text => /^Too many requests\n.* You can go on in [1-5] s\.$/.test(text))
+      return seen.some(text => /^Too many requests\n.* You can go on in [12] s\.$/.test(text))
     })
     assert.deepEqual(
       seen.filter(text => text.includes('cannot be reached')),

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { ageOf } from '../../console/src/state/age.ts'
 import { mostPosts, withNewest } from '../../console/src/state/lists.ts'
 import { curl, logRequest, requests } from '../../console/src/state/requests.ts'
 
@@ -48,4 +49,15 @@ test('a copied curl command names the method only if it differs from the default
   assert.equal(curl({ ...entry, method: 'POST', body: "it's" }), `curl -sS ${url} --data-raw 'it'\\''s'`)
   assert.equal(curl({ ...entry, method: 'PATCH', body: '{}' }), `curl -sS -X PATCH ${url} --data-raw '{}'`)
   assert.equal(curl({ ...entry, authorized: true }), `curl -sS ${url} -H "Authorization: Bearer $TOKEN"`)
+})
+
+test('an age is told in its largest unit, and what is newer than a minute happens now', () => {
+  const ages = [-5, 0, 59, 60, 3599, 3600, 86_399, 86_400, 14 * 86_400, 60 * 86_400, 800 * 86_400]
+  assert.deepEqual(
+    ages.map(seconds => ageOf(new Date(1_000_000_000_000 - seconds * 1000), 1_000_000_000_000)),
+    [
+      ...['just now', 'just now', 'just now', '1 minute ago', '59 minutes ago', '1 hour ago', '23 hours ago'],
+      ...['yesterday', '2 weeks ago', '2 months ago', '2 years ago'],
+    ],
+  )
 })

@@ -1,4 +1,5 @@
-import { ageOf, now } from '../state/now.ts'
+import { ageOf } from '../state/age.ts'
+import { now } from '../state/now.ts'
 
 const exact = new Intl.DateTimeFormat('en', { dateStyle: 'medium', timeStyle: 'medium' })
 

@@ -8,7 +8,7 @@ import { Form } from '../parts/form.tsx'
 import { Head } from '../parts/head.tsx'
 import { Password } from '../parts/password.tsx'
 import { toast } from '../state/messages.ts'
-import { go, hideId, href } from '../state/route.ts'
+import { go, hideId, href, route } from '../state/route.ts'
 import { signOut, who } from '../state/session.ts'
 import { Email } from './sign-in.tsx'
 
@@ -73,9 +73,10 @@ export function Reset({ id }: { readonly id: string }) {
   const [secret] = useState(id)
   const isOver = useSignal(id === '')
   const action = useAction({ anonymous: true })
+  const current = route.value
   useEffect(() => {
-    if (id !== '') hideId() // it is worth as much as the password
-  }, [])
+    if (current.id !== undefined) hideId() // it is worth as much as the password
+  }, [current])
   return (
     <>
       <Head title="New password" text="Choose the password that you will sign in with from now on." />

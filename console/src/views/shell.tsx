@@ -1,7 +1,6 @@
 import type { ComponentChildren } from 'preact'
 import { useLayoutEffect, useRef } from 'preact/hooks'
 import { api } from '../client.ts'
-import { Empty } from '../parts/empty.tsx'
 import { Head } from '../parts/head.tsx'
 import { Icon, type IconName } from '../parts/icon.tsx'
 import { away, connection, online, pausedUntil } from '../state/connection.ts'
@@ -89,21 +88,24 @@ function Missing() {
 
 function ForUsers() {
   return (
-    <Empty icon="lock" title="Sign in to see this">
-      <p>What is here belongs to somebody. Posts can be read without an account.</p>
+    <>
+      <Head
+        title="Sign in to see this"
+        text="What is here belongs to somebody. Posts can be read without an account."
+      />
       <button type="button" class="primary" onClick={() => askToSignIn('wanted')}>
         Sign in to go on
       </button>
-    </Empty>
+    </>
   )
 }
 
 function ForAdmins() {
   return (
-    <Empty icon="lock" title="This is for admins">
-      <p>Your own orders and payments are under Orders and Payments.</p>
+    <>
+      <Head title="This is for admins" text="Your own orders and payments are under Orders and Payments." />
       <a href={href('feed')}>Go to the feed</a>
-    </Empty>
+    </>
   )
 }
 
