@@ -19,6 +19,9 @@ export interface Found {
 export const most = 20
 const lineLength = 160
 
+/** Pages about how the service is made. Fewer readers look for them. */
+const behindTheScenes = /\/(?:decisions|how-to|benchmarks|changelog|rules|architecture|contributing)/
+
 /** The sections that have all words of the query, or words that begin with them. The best are first. */
 export function search(pages: readonly Page[], query: string): readonly Found[] {
   const words = query.trim().split(/\s+/)
@@ -31,36 +34,33 @@ export function search(pages: readonly Page[], query: string): readonly Found[] 
         pattern => scoreIn(heading, pattern, 8) + scoreIn(text, pattern, 1) + scoreIn(page, pattern, 1),
       )
       if (scores.includes(0)) return []
-      const together = words.length === 1 ? 0 : scoreIn(heading, phrase, 8) + scoreIn(text, phrase, 4)
-      const score = scores.reduce((sum, each) => sum + each, together)
+      const together = words.length === 1 ? 0 : scoreIn(heading, phrase, 8) + (text.search(phrase) < 0 ? 0 : 8)
+      const sum = scores.reduce((total, score) => total + score, together)
+      const score = behindTheScenes.test(address) ? sum / 2 : sum
       return [{ page, heading, address: `${address}#${id}`, line: lineIn(text, phrase, any), score }]
     }),
   )
   return found.toSorted((a, b) => b.score - a.score).slice(0, most)
 }
 
-/** Finds words that begin with one of the given texts. The rest of the word is the last group. */
+/** Finds words that begin with one of the given texts, in the singular too. The rest of the word is the last group. */
 function beginningOf(texts: readonly string[]): RegExp {
-  const escaped = texts.map(text => text.replaceAll(/[\\^$.*+?()[\]{}|]/g, '\\$&'))
-  return new RegExp(`(?<![\\p{L}\\p{N}])(${escaped.join('|')})([\\p{L}\\p{N}]*)`, 'iu')
+  const escaped = texts.map(text => text.replace(/(?<=\w{3})s$/, '').replaceAll(/[\\^$.*+?()[\]{}|]/g, '\\$&'))
+  return new RegExp(`(?<![\\p{L}\\p{N}])(${escaped.join('|')})([\\p{L}\\p{N}]*)`, 'giu')
 }
 
-/** A whole word counts twice. */
+/** Whole words count twice, and what is there often counts up to three times. */
 function scoreIn(text: string, pattern: RegExp, weight: number): number {
-  const match = pattern.exec(text)
-  return match === null ? 0 : match[2] === '' ? 2 * weight : weight
+  const matches = [...text.matchAll(pattern)].slice(0, 3)
+  return matches.reduce((sum, [, , rest = '']) => sum + (/^s?$/.test(rest) ? 2 : 1) * weight, 0)
 }
 
-/** Where the text has the whole phrase, or else any of the words. */
-function lineIn(text: string, phrase: RegExp, pattern: RegExp): readonly string[] {
-  const at = Math.max(0, phrase.test(text) ? text.search(phrase) : text.search(pattern))
+/** A line around the whole phrase, or else around the first of the words. */
+function lineIn(text: string, phrase: RegExp, word: RegExp): readonly string[] {
+  const at = Math.max(text.search(phrase), 0) || Math.max(text.search(word), 0)
   const begin = at < lineLength / 3 ? 0 : text.lastIndexOf(' ', at - lineLength / 4) + 1
-  const line = `${begin === 0 ? '' : '… '}${text.slice(begin, begin + lineLength)}${begin + lineLength < text.length ? ' …' : ''}`
-  const pieces: string[] = []
-  let rest = line
-  for (let match = pattern.exec(rest); match !== null; match = pattern.exec(rest)) {
-    pieces.push(rest.slice(0, match.index), match[1] ?? '')
-    rest = rest.slice(match.index + (match[1]?.length ?? 1))
-  }
-  return [...pieces, rest]
+  const end = begin + lineLength
+  const line = `${begin === 0 ? '' : '… '}${text.slice(begin, end)}${end < text.length ? ' …' : ''}`
+  const marked = line.replaceAll(word, '\0$1\0$2')
+  return marked.split('\0')
 }

@@ -94,9 +94,9 @@ ${menu('Operations', links)}
 <main id="content" class="text">
 <h1>API reference</h1>
 <p>${inline(info.description).replaceAll('\n\n', '</p>\n<p>')}</p>
-<p>Each operation has an example, as a command for a terminal, beside its answer. <code>$TOKEN</code> is a token that
-<a href="#createToken"><code>POST /tokens</code></a> gives. What you send from this page is sent as the user who is signed in. <a href="../openapi.json">openapi.json</a> is
-the same as data, <a href="http">the HTTP interface</a> in words.</p>
+<p>Each operation has an example, as a command for a terminal, beside its answer. <a href="http">The HTTP interface in
+words</a> says how to get the <code>$TOKEN</code> of some commands. What you send from this page is sent as the user who is
+signed in. <a href="../openapi.json">openapi.json</a> is the same as data.</p>
 ${shown.join('\n')}
 </main>
 </div>`
