@@ -24,5 +24,7 @@ describe('GraphQL operations of the client', () => {
     await assert.rejects(query({ kind: 'Document', definitions: [] } as object), /documentMode: 'string'/)
     const body = JSON.parse(client.requests.at(-1)?.body ?? '')
     assert.deepEqual(body, { query: '{ posts { title } }' })
+    const stale = 'mutation { updatePost(id: 1, title: "B", ifUpdatedAt: "2020-01-01T00:00Z") { id } }'
+    await assert.rejects(mutate(stale), { kind: 'conflict', code: 'CONFLICT', message: 'The post has changed' })
   })
 })

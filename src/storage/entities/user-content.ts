@@ -17,10 +17,9 @@ export function* deleteSomeContent(userId: number): Steps<boolean> {
     const last = Number(comments.at(-1)?.[0])
     // Those on the user's own posts go with the posts, which tells of them.
     yield sql`insert into outbox (kind, post_id, comment_id, created_at)
-              select 'comment-deleted', post_id, comments.id, now_plus(0)
-              from comments join posts on posts.id = comments.post_id
-              where comments.author_id = ${userId} and comments.id <= ${last} and posts.author_id <> ${userId}
-              order by comments.id`
+              select 'comment-deleted', post_id, id, now_plus(0) from comments
+              where author_id = ${userId} and id <= ${last}
+                and (select author_id from posts where posts.id = post_id) <> ${userId} order by id`
     yield sql`delete from comments where author_id = ${userId} and id <= ${last}`
   }
   if (comments.length >= contentPerStep) return true
