@@ -77,6 +77,10 @@ const tests: Readonly<Record<string, string | readonly string[]>> = {
   ],
   'rows that a page skips':
     'rest/lists: an id that cannot name a row, after together with offset, another sort, and a limit or offset out of range are refused with 400, also for an absent user',
+  'text to search users for':
+    'rest/lists: q that is too short or too long by its characters, or used with email or offset, is refused with 400',
+  'users that one statement of a search sorts, or looks at':
+    'rest/lists: q of many users gives full pages, wherever among the others they are',
   'content of a user that one transaction deletes':
     'storage/deleted-users: is deleted in several steps of at most a few thousand rows each',
   'names and e-mails, an avatar, a password':

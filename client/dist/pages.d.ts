@@ -23,6 +23,7 @@ export interface PageOptions {
 /** A list of the service. The `Link` header leads to the next page. */
 export declare function pagesOf<Raw, Item>(duet: Duet, path: string, { signal, ...query }: PageOptions & {
     readonly email?: string;
+    readonly q?: string;
     readonly status?: string;
 }, itemOf: (raw: Raw) => Item): Pages<Item>;
 export declare function linkIn(header: string | null, name: string): string | undefined;

@@ -29,8 +29,10 @@ export interface UserChanges {
  * the user since then. Otherwise it fails with `conflict` and `status` 412. A write with an id is unconditional.
  */
 export interface Users {
+    /** `q`: the beginning of names and e-mails. Not together with `email`. */
     list(options?: PageOptions & {
         readonly email?: string;
+        readonly q?: string;
     }): Pages<User>;
     me(options?: {
         readonly signal?: AbortSignal;

@@ -30,7 +30,7 @@ interface PageOfRaw<Raw> {
 export function pagesOf<Raw, Item>(
   duet: Duet,
   path: string,
-  { signal, ...query }: PageOptions & { readonly email?: string; readonly status?: string },
+  { signal, ...query }: PageOptions & { readonly email?: string; readonly q?: string; readonly status?: string },
   itemOf: (raw: Raw) => Item,
 ): Pages<Item> {
   const read = async (target: string | URL): Promise<PageOfRaw<Raw>> => {

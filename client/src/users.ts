@@ -35,7 +35,8 @@ export interface UserChanges {
  * the user since then. Otherwise it fails with `conflict` and `status` 412. A write with an id is unconditional.
  */
 export interface Users {
-  list(options?: PageOptions & { readonly email?: string }): Pages<User>
+  /** `q`: the beginning of names and e-mails. Not together with `email`. */
+  list(options?: PageOptions & { readonly email?: string; readonly q?: string }): Pages<User>
   me(options?: { readonly signal?: AbortSignal }): Promise<User>
   get(id: number, options?: { readonly signal?: AbortSignal }): Promise<User>
   create(input: UserInput): Promise<User>

@@ -5,6 +5,7 @@ import type { ListedUser } from '../core/store.ts'
 import {
   profileFields,
   profileRules,
+  searchText,
   type User,
   type UserInput,
   type UserListRequest,
@@ -19,7 +20,7 @@ export function serveUsers({ server, authenticate, users, links }: Rest): void {
 
   server.get('/users', options, async (request, reply) => {
     const page = await users.list(request.actor, () => decodeUserList(request.query as Fields))
-    const pages = links.pages('/users', page, { email: page.email })
+    const pages = links.pages('/users', page, { email: page.email, q: page.q })
     if (pages !== undefined) reply.header('link', pages)
     reply.type('application/json; charset=utf-8')
     return listOf(page.items)
@@ -101,8 +102,12 @@ function represent(user: User): object {
 
 /** Reads the page and the filter from the query string. */
 function decodeUserList(query: Fields): UserListRequest {
+  const { email, q } = query
   const page = decodePage(query)
-  return query.email === undefined ? page : { ...page, email: userRules.email(query.email) }
+  if (q === undefined) return email === undefined ? page : { ...page, email: userRules.email(email) }
+  if (email !== undefined) throw badInput('q and email cannot be used together')
+  if (page.offset > 0) throw badInput('q and offset cannot be used together')
+  return { ...page, q: searchText(q) }
 }
 
 /** For POST and PUT: name and email are required. `null` in any other field counts as not sent. */

@@ -9,6 +9,7 @@ import { resetReads } from './entities/password-resets.ts'
 import { claimedOf, paymentOf, paymentReads } from './entities/payments.ts'
 import { type CompiledChange, postReads } from './entities/posts.ts'
 import { listedUserOf, listOfUsers, userOf } from './entities/user-lists.ts'
+import { searchOfUsers } from './entities/user-search.ts'
 import { accountOf, credentialsOf, tokenStateOf, userReads } from './entities/users.ts'
 import { revisionOf } from './revision.ts'
 import { compile } from './select/select.ts'
@@ -42,13 +43,18 @@ export function createStore(engine: Engine<typeof verbs>, eventsKeptSeconds?: nu
     return { ...change, show: { text: textOf(selection), values, id } }
   }
   const listUsers = listOfUsers(engine.dialect)
+  const searchUsers = searchOfUsers(engine)
   const listOrdersOf = orderReads.listOf(engine.dialect)
   const listOrders = orderReads.listAll(engine.dialect)
   const listPayments = paymentReads.list(engine.dialect)
   return {
     ...writesOf(engine),
     ping: () => engine.ping(),
-    listUsers: request => many(listUsers({ ...request, limit: request.limit + 1 }), listedUserOf[engine.dialect.name]),
+    async listUsers(request) {
+      const { q, ...rest } = { ...request, limit: request.limit + 1 }
+      const rows = await (q === undefined ? engine.read(listUsers(rest)) : searchUsers(q, rest))
+      return rows.map(listedUserOf[engine.dialect.name])
+    },
     readUser: id => oneRevised(userReads.byId(id), userOf, revisionOf.user),
     tokenState: id => one(userReads.tokenState(id), tokenStateOf),
     credentials: loginKey => one(userReads.credentials(loginKey), credentialsOf),

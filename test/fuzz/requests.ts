@@ -38,7 +38,7 @@ function templateOf(name: string, { parameters, bodies, isBelowApi }: Operation)
 }
 
 function exampleOf({ example, schema }: Parameter): unknown {
-  return example ?? schema.default ?? schema.enum?.[0] ?? schema.minimum ?? 1
+  return example ?? schema.default ?? schema.enum?.[0] ?? schema.minimum ?? '1'.repeat(schema.minLength ?? 1)
 }
 
 function request(

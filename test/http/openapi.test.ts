@@ -240,6 +240,7 @@ test('the fields and bounds of the document are those of the code', () => {
   for (const { parameters } of operations.values()) {
     for (const { name, schema } of parameters) {
       if (name === 'limit' || name === 'offset') assert.equal(schema.maximum, pageBounds[name])
+      if (name === 'q') assert.deepEqual({ least: schema.minLength, most: schema.maxLength }, userBounds.search)
       if (name === 'id' || name === 'after')
         assert.deepEqual([schema.minimum, schema.maximum], [1, Number.MAX_SAFE_INTEGER])
     }
@@ -288,7 +289,7 @@ test('successful requests are answered as documented, and the example bodies suc
   await check('DELETE /tokens', 204, { token: await logIn(app.url, 'grace@example.com') })
   const token = await logIn(app.url, 'ada@example.com')
   await check('GET /users', 200, { token })
-  for (const query of ['?limit=2&offset=2', '?after=2', '?email=ADA@example.com'])
+  for (const query of ['?limit=2&offset=2', '?after=2', '?email=ADA@example.com', '?q=AD'])
     await check('GET /users', 200, { query })
   await check('GET /users/me', 200, { token })
   for (const name of ['GET /users/me', 'GET /users/{id}'])
@@ -418,7 +419,16 @@ test('requests that operations refuse are answered as documented', async () => {
   await check('POST /tokens', 401, { body: { email: 'ada@example.com', password: 'wrong' } })
   await check('POST /tokens', 400, { body: {} })
   await check('GET /metrics', 401)
-  for (const query of ['?limit=0', '?after=0', '?after=1&offset=1', '?sort=name', '?email=ada'])
+  for (const query of [
+    '?limit=0',
+    '?after=0',
+    '?after=1&offset=1',
+    '?sort=name',
+    '?email=ada',
+    '?q=a',
+    '?q=ab&email=a@b',
+    '?q=ab&offset=1',
+  ])
     await check('GET /users', 400, { token: ada, query })
   await check('GET /users/me', 401)
   await check('POST /tokens', 401, { token: 'dead' })

@@ -171,6 +171,69 @@ for (const kind of engineKinds) {
       assert.deepEqual(await find('three@example.com'), [])
     })
 
+    it('q finds the users whose name or e-mail begins with a text, ignoring case, each once, and pages go on', async () => {
+      const mark = `q${Math.random().toString(36).slice(2)}`
+      const add = async (name: string, email = 'nobody@example.com') => (await createUser(app, { name, email })).id
+      const ids = [
+        await add(`${mark}`),
+        await add('Somebody', `${mark.toUpperCase()}@example.com`),
+        await add(`${mark}Élodie Σίσυφος`, `${mark}@example.com`),
+        await add(`${mark}\u{10ffff}\u{10ffff}`),
+        await add(`${mark.toUpperCase()}ÉLODIE ΣΊΣΥΦΟΣ%`),
+      ]
+      await add(`x${mark}`, `x${mark}@example.com`)
+      const find = async (text: string, more = '') => idsOf(await get(`/users?q=${encodeURIComponent(text)}${more}`))
+      assert.deepEqual(await find(mark), ids)
+      assert.deepEqual(await find(mark.toUpperCase(), '&sort=-id'), ids.toReversed())
+      assert.deepEqual(await find(`${mark}É`), [ids[2], ids[4]])
+      assert.deepEqual(await find(`${mark}élodie σ`), [ids[2], ids[4]])
+      assert.deepEqual(await find(`${mark}ÉLODIE ΣΊΣΥΦΟΣ`), [ids[2], ids[4]])
+      for (const text of [`${mark}%`, `${mark.slice(0, -1)}_`, `%${mark}`, `${mark}*`, `${mark} `])
+        assert.deepEqual(await find(text), [], text)
+      const filter = `q=${mark}&sort=-id&limit=2`
+      const page = await get(`/users?${filter}`)
+      assert.equal(linkOf(page, 'next'), `/users?${filter}&after=${ids[3]}`)
+      assert.equal(linkOf(page, 'first'), `/users?${filter}&offset=0`)
+      assert.deepEqual(bodyOf<UserBody[]>(page)[0], bodyOf(await get(`/users/${ids[4]}`)))
+      assert.deepEqual(await walk(`/users?${filter}`), ids.toReversed())
+      assert.deepEqual(await walk(`/users?q=${mark}&limit=2&offset=0`), ids)
+      assert.deepEqual(await find(mark, `&after=${ids[1]}&limit=2`), ids.slice(2, 4))
+      await send(app, `PATCH /users/${ids[0]}`, { name: 'Other' })
+      await send(app, `PUT /users/${ids[1]}`, { name: `${mark}!`, email: 'other@example.com' })
+      assert.deepEqual(await find(mark, '&limit=1'), [ids[1]])
+    })
+
+    it('q of many users gives full pages, wherever among the others they are', async () => {
+      await using own = await startTestAppOn(kind)
+      // Only the last 11,000 of 26,000 users, and one before, begin with b.
+      await execute(
+        own.database,
+        `insert into users (id, name, email, email_key, name_key, token_mark, created_at)
+         with recursive n(i) as (select 1 union all select i + 1 from n where i < 26000)
+         select i, 'N', 'E', case when i = 5 then 'bb' else 'e' end, case when i > 15000 then 'bb' else 'n' end,
+                'mark', '2026-01-01T00:00:00.000Z' from n`,
+      )
+      const find = async (query: string) => idsOf(await send(own, `GET /users?q=BB&${query}`))
+      assert.deepEqual(await find('limit=3'), [5, 15001, 15002])
+      assert.deepEqual(await find('limit=3&after=15002'), [15003, 15004, 15005])
+      assert.deepEqual(await find('limit=2&after=25999'), [26000])
+      assert.deepEqual(await find('limit=2&sort=-id'), [26000, 25999])
+      assert.deepEqual(await find('limit=3&sort=-id&after=15003'), [15002, 15001, 5])
+      assert.deepEqual(await find('after=26000'), [])
+      assert.equal((await find('')).length, 1000)
+    })
+
+    it('q that is too short or too long by its characters, or used with email or offset, is refused with 400', async () => {
+      const bounds = 'q must be 2 to 100 characters long'
+      for (const q of ['', 'a', '%F0%9F%98%80', 'a'.repeat(101)]) assertRefusal(await get(`/users?q=${q}`), 400, bounds)
+      for (const q of ['ab', 'a%F0%9F%98%80', '%F0%9F%98%80'.repeat(100)])
+        assert.equal((await get(`/users?q=${q}`)).status, 200)
+      assertRefusal(await get('/users?q=a%00'), 400)
+      assertRefusal(await get('/users?q=ab&q=cd'), 400, 'q must be a string')
+      assertRefusal(await get('/users?q=ab&email=a@b'), 400, 'q and email cannot be used together')
+      assertRefusal(await get('/users?q=ab&offset=1'), 400, 'q and offset cannot be used together')
+    })
+
     it('a value that is not an e-mail address, such as one with an unencoded +, is refused with 400', async () => {
       for (const email of ['', 'ann', 'ann+tag@example.com', '%00@', 'a@b&email=a@b', `${'a'.repeat(320)}@`]) {
         assertRefusal(await get(`/users?email=${email}`), 400)
@@ -241,7 +304,7 @@ for (const kind of engineKinds) {
       await using app = await startTestAppOn(kind, { ACCESS_POLICY: 'enforced' })
       const [owner, other] = [await createMember(app), await createMember(app)]
       const own = `GET /users/${owner.id}/orders`
-      for (const query of ['email=x', `email=${owner.email}`, 'after=0', 'after=1&offset=1']) {
+      for (const query of ['email=x', 'q=x', 'q=ab', `email=${owner.email}`, 'after=0', 'after=1&offset=1']) {
         assertRefusal(await send(app, `GET /users?${query}`), 401)
         assertRefusal(await send(app, `GET /users?${query}`, undefined, owner.token), 403)
       }

@@ -9,6 +9,7 @@ import { orderReads } from '../../src/storage/entities/orders.ts'
 import { paymentReads } from '../../src/storage/entities/payments.ts'
 import { lockContent } from '../../src/storage/entities/post-locks.ts'
 import { listOfUsers } from '../../src/storage/entities/user-lists.ts'
+import { searchOfUsers } from '../../src/storage/entities/user-search.ts'
 import { planning } from '../../src/storage/postgres/settings.ts'
 import { postgresDialect, sqliteDialect } from '../../src/storage/select/dialect.ts'
 import { compile } from '../../src/storage/select/select.ts'
@@ -130,6 +131,7 @@ describe('A list on PostgreSQL', { skip: postgres.skip }, () => {
               }
             }
           }
+          if (owners === 'many' && rows > 1_000) await assertSearches(planted, statistics)
           await assertLocks(planted, statistics)
         }
       })
@@ -220,6 +222,29 @@ describe('A list on SQLite', () => {
       assert.deepEqual(planOf(payments(reach, down)), [search, 'CORRELATED SCALAR SUBQUERY 1', lookUp])
   })
 })
+
+/** Checks that a search of users reads those that it may find on the indexes of the keys, and others in the order of ids. */
+async function assertSearches(planted: Awaited<ReturnType<typeof plantedPostgres>>, statistics: string): Promise<void> {
+  for (const isFew of [true, false]) {
+    for (const sort of ['id', '-id'] as const) {
+      const texts: string[] = []
+      const read = async ({ text }: Statement) => {
+        if (texts.push(text) === 1) return [isFew ? [1, 1] : [1e6, 1]]
+        return text.includes('as walked') ? [[1, 1]] : []
+      }
+      await searchOfUsers({ read, dialect: postgresDialect })('ab', { limit: 1, offset: 0, sort })
+      assert.equal(texts.length, isFew ? 2 : 3)
+      for (const [at, text] of texts.entries()) {
+        const nodes = await planted.plan(text)
+        const what = `${text}, ${statistics}: ${nodes.map(({ type, index }) => `${type} ${index ?? ''}`).join('; ')}`
+        const indexes = [...new Set(nodes.flatMap(({ index }) => index ?? []))].sort()
+        const expected = isFew || at === 0 ? ['users_by_email', 'users_by_name'] : []
+        assert.deepEqual(indexes, at === 0 ? expected : [...expected, 'users_pkey'], what)
+        assert.ok(!nodes.some(({ type }) => type === 'Seq Scan'), what)
+      }
+    }
+  }
+}
 
 /** Checks that a mutation finds the rows that it locks first by their ids, without reading other ones. */
 async function assertLocks(planted: Awaited<ReturnType<typeof plantedPostgres>>, statistics: string): Promise<void> {

@@ -9,9 +9,10 @@ export interface User extends Profile {
   readonly email: string
 }
 
-/** A part of the list of users, or of those with this e-mail. */
+/** A part of the list of users, or of those with this e-mail, or whose name or e-mail begins with `q`. */
 export interface UserListRequest extends PageRequest {
   readonly email?: string
+  readonly q?: string
 }
 
 /** The fields of a user that a caller may set. `undefined`: not sent; `null`: to be removed. */
@@ -35,6 +36,8 @@ export const userBounds = Object.freeze({
   age: 150,
   avatar: 2048,
   password: { least: 8, most: 128 },
+  /** Of Unicode. */
+  search: { least: 2, most: 100 },
 })
 
 /** The rules for the required fields of a user, and for a password. */
@@ -52,6 +55,15 @@ export const userRules = {
     if (password.length < least) throw badInput(`password must be at least ${least} characters long`)
     return password
   },
+}
+
+/** The beginning of names and e-mails to search for. */
+export function searchText(value: unknown): string {
+  const { least, most } = userBounds.search
+  const searched = text('q', value, Number.POSITIVE_INFINITY)
+  const { length } = [...searched]
+  if (length < least || length > most) throw badInput(`q must be ${least} to ${most} characters long`)
+  return searched
 }
 
 /**

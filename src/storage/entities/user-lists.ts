@@ -31,7 +31,7 @@ export const userColumns = userFields.map(columnOf)
  * SQLite writes the JSON: `concat` leaves null out, so fields that are not set are missing. PostgreSQL returns the
  * columns: it takes three times as long to quote a text as Node.
  */
-const listedColumns: Readonly<Record<Dialect['name'], string>> = {
+export const listedColumns: Readonly<Record<Dialect['name'], string>> = {
   sqlite: `id, cast(concat('{"id":', id, ${userFields
     .slice(1)
     .map(field => [field, columnOf(field)])
