@@ -33,13 +33,13 @@ test('the log of the console keeps the newest 200 requests, and 50 health checks
 })
 
 test('the feed of the console keeps 500 posts, and more only if somebody asked for older ones', () => {
-  const posts = (count: number) => Array.from({ length: count }, (_, index) => ({ id: String(count - index) }))
+  const ids = (count: number) => Array.from({ length: count }, (_, index) => String(count - index))
   assert.equal(mostPosts, 500)
-  assert.deepEqual(withNewest(posts(2), { id: '10' }), [{ id: '10' }, { id: '2' }, { id: '1' }])
-  assert.deepEqual(withNewest([{ id: '12' }, { id: '2' }], { id: '10' }), [{ id: '12' }, { id: '10' }, { id: '2' }])
-  const full = withNewest(posts(500), { id: '501' })
-  assert.deepEqual([full.length, full[0]?.id, full.at(-1)?.id], [500, '501', '2'])
-  assert.equal(withNewest(posts(700), { id: '701' }).length, 700)
+  assert.deepEqual(withNewest(ids(2), '10'), ['10', '2', '1'])
+  assert.deepEqual(withNewest(['12', '2'], '10'), ['12', '10', '2'])
+  const full = withNewest(ids(500), '501')
+  assert.deepEqual([full.length, full[0], full.at(-1)], [500, '501', '2'])
+  assert.equal(withNewest(ids(700), '701').length, 700)
 })
 
 test('a copied curl command names the method only if it differs from the default of curl', () => {

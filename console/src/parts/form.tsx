@@ -18,8 +18,8 @@ interface Props {
 }
 
 /**
- * A form. What the service refuses is said at the field that it names, anything else above the fields. In a text of
- * several lines, Ctrl-Enter or Cmd-Enter sends the form.
+ * A form. What the service refuses is said at the field that it names, anything else above the fields. Ctrl-Enter or
+ * Cmd-Enter sends it, also from a text of several lines.
  */
 export function Form({ action, onSubmit, onLeave, label, class: look = 'fields', children }: Props) {
   const form = useRef<HTMLFormElement>(null)
@@ -38,7 +38,7 @@ export function Form({ action, onSubmit, onLeave, label, class: look = 'fields',
         }}
         onKeyDown={event => {
           const { key, ctrlKey, metaKey, target } = event
-          if (key === 'Enter' && (ctrlKey || metaKey) && target instanceof HTMLTextAreaElement) {
+          if (key === 'Enter' && (ctrlKey || metaKey) && !(target instanceof HTMLButtonElement)) {
             form.current?.requestSubmit()
           } else if (key === 'Escape' && onLeave !== undefined) {
             event.preventDefault() // otherwise it would close the question

@@ -13,6 +13,8 @@ const shapes = {
   edit: 'M4 20h4L19 9l-4-4L4 16ZM13 7l4 4',
   trash: 'M4 7h16M9 7V4h6v3M6 7l1 13h10l1-13M10 11v5M14 11v5',
   copy: 'M8 8h12v12H8ZM16 8V4H4v12h4',
+  link: 'M10 14a4 4 0 0 0 5.7 0l3-3A4 4 0 0 0 13 5.3l-1 1M14 10a4 4 0 0 0-5.7 0l-3 3a4 4 0 0 0 5.7 5.7l1-1',
+  back: 'M20 12H4M10 6l-6 6 6 6',
   check: 'M4 12.5 10 18 20 6',
   close: 'M5 5l14 14M19 5 5 19',
   plus: 'M12 4v16M4 12h16',

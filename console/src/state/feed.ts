@@ -1,209 +1,120 @@
-import { effect, signal } from '@preact/signals'
-import type { Subscription } from '../../../client/src/index.ts'
+import { computed, effect, signal } from '@preact/signals'
 import { api } from '../client.ts'
-import { type CommentData, documents, type NewComment, type PostData } from './documents.ts'
-import { byId, withNewest } from './lists.ts'
-import { announce } from './messages.ts'
-import { who } from './session.ts'
+import { retryOpenPosts } from './comments.ts'
+import { documents, type PostData } from './documents.ts'
+import { readFigures } from './figures.ts'
+import { follow, reader } from './follow.ts'
+import { mostPosts, newestFirst, withNewest } from './lists.ts'
+import {
+  dropPost,
+  feedIsOpen,
+  ids,
+  latestEvent,
+  posts,
+  releasePost,
+  takeNewPost,
+  takePost,
+  takeUpdate,
+} from './posts.ts'
+import { route } from './route.ts'
+import { withSession } from './session.ts'
 
-export interface FeedPost extends PostData {
-  /** Whether it arrived while the page was open. */
-  readonly arrived: boolean
-  /** Absent if they were not read yet. */
-  readonly comments?: readonly FeedComment[]
-  readonly moreComments?: boolean
-}
+/** The least and the largest number of posts per request. */
+const pageSizes = { first: 10, most: 50 }
 
-export interface FeedComment extends CommentData {
-  readonly arrived: boolean
-}
-
-/** The number of items per request. */
-const pageSizes = { posts: 10, comments: 50 }
-
-/**
- * The number of posts with a subscription to their comments: open posts, and a few of the newest. Each subscription
- * counts for the rate limit.
- */
-const mostWatched = 20
-const newestWatched = 4
-
-/** Newest first. Absent if not read yet. */
-export const posts = signal<readonly FeedPost[] | undefined>(undefined)
 export const morePosts = signal(false)
 
-export async function readPosts(): Promise<void> {
-  const read = await postsAfter(undefined)
-  const known = new Map(posts.peek()?.map(post => [post.id, post]))
-  const newest = read[0]
-  // The answer does not contain posts that arrived after it was sent.
-  const since = [...known.values()].filter(({ id, arrived }) => arrived && (!newest || Number(id) > Number(newest.id)))
-  posts.value = [...since, ...read.map(post => ({ arrived: false, ...withComments(known.get(post.id)), ...post }))]
-  for (const { id, comments } of posts.peek() ?? []) if (comments !== undefined) await readComments(id)
+/** Newest first. Absent if not read yet. */
+export const feed = computed(() => ids.value?.flatMap(id => posts.value.get(id) ?? []))
+
+/** Reads what the feed shows. */
+export const readFeed = reader(() => withSession(readShown))
+
+let isWatched = false
+
+/** Starts to receive new posts, also while another page is shown. The page of a post alone does not need them. */
+export function watchFeed(): void {
+  effect(() => {
+    if (isWatched || route.value.name === 'posts') return
+    isWatched = true
+    const onData = ({ postAdded }: { postAdded: PostData }) => addPost(postAdded)
+    follow(api.live, [{ document: documents.postAdded, onData }], readIfOpen)
+  })
+  addEventListener('focus', readFigures.run) // likes send no events
+  api.live.onState(({ state }) => {
+    if (state !== 'live') return
+    if (readFeed.problem.peek() !== undefined) readFeed.run()
+    retryOpenPosts()
+  })
+}
+
+/** Shows the feed. It is read once, and kept up to date by events. */
+export function openFeed(): void {
+  if (feedIsOpen.peek()) {
+    readFigures.run()
+    return
+  }
+  feedIsOpen.value = true
+  const sources = [
+    { document: documents.postUpdated, onData: takeUpdate },
+    { document: documents.postDeleted, onData: ({ postDeleted }: { postDeleted: string }) => dropPost(postDeleted) },
+  ]
+  follow(api.live, sources, readIfOpen)
+}
+
+function readIfOpen(): void {
+  if (feedIsOpen.peek()) readFeed.run()
 }
 
 export async function readOlderPosts(): Promise<void> {
-  const read = await postsAfter(posts.peek()?.at(-1)?.id)
-  const known = new Set(posts.peek()?.map(({ id }) => id))
-  const added = read.filter(({ id }) => !known.has(id)).map(post => ({ ...post, arrived: false }))
-  posts.value = [...(posts.peek() ?? []), ...added]
+  const asked = latestEvent()
+  const read = await postsAfter(ids.peek()?.at(-1), pageSizes.first)
+  show(read, asked)
+  morePosts.value = read.length === pageSizes.first
 }
 
-async function postsAfter(after: string | undefined): Promise<readonly PostData[]> {
-  const variables = { limit: pageSizes.posts, after }
-  const { posts: read } = await api.graphql.query<{ posts: readonly PostData[] }>(documents.posts, variables)
-  morePosts.value = read.length === pageSizes.posts
-  return read
+/** Adds a post that was just written. */
+export function addPost(post: PostData): void {
+  if (!feedIsOpen.peek() || !takeNewPost(post)) return
+  const shown = ids.peek()
+  const oldest = shown?.at(-1)
+  if (shown === undefined || oldest === undefined) return
+  ids.value = withNewest(shown, post.id)
+  if (ids.value.includes(oldest)) return
+  morePosts.value = true
+  releasePost(oldest)
 }
 
-export async function createPost(title: string, content: string): Promise<void> {
-  const { createPost: post } = await api.graphql.mutate<{ createPost: PostData }>(documents.createPost, {
-    title,
-    content,
-  })
-  addPost(post)
-}
-
-export async function updatePost(id: string, title: string, content: string): Promise<void> {
-  const variables = { id, title, content }
-  const { updatePost: post } = await api.graphql.mutate<{ updatePost: PostData }>(documents.updatePost, variables)
-  changePost(id, () => post)
-}
-
-export async function likePost(id: string): Promise<void> {
-  const { likePost: post } = await api.graphql.mutate<{ likePost: PostData }>(documents.likePost, { id })
-  changePost(id, () => post)
-}
-
-export async function deletePost(id: string): Promise<void> {
-  await api.graphql.mutate(documents.deletePost, { id })
-  removePost(id)
-}
-
-export async function readComments(postId: string, older = false): Promise<void> {
-  const known = older ? (postOf(postId)?.comments ?? []) : []
-  // There may be more comments between the last page and those that arrived since.
-  const after = known.findLast(({ arrived }) => !arrived)?.id
-  const variables = { postId, limit: pageSizes.comments, after }
-  const { post } = await api.graphql.query<{ post: { comments: readonly CommentData[] } | null }>(
-    documents.comments,
-    variables,
-  )
-  if (post === null) return removePost(postId)
-  const read = post.comments.map(comment => ({ ...comment, arrived: false }))
-  const comments = [...new Map([...known, ...read].map(comment => [comment.id, comment])).values()].sort(byId)
-  changePost(postId, () => ({ comments, moreComments: read.length === pageSizes.comments }))
-}
-
-export function closeComments(postId: string): void {
-  changePost(postId, () => ({ comments: undefined, moreComments: undefined }))
-}
-
-export async function addComment(postId: string, text: string): Promise<void> {
-  const variables = { postId, text }
-  const { addComment: comment } = await api.graphql.mutate<{ addComment: NewComment }>(documents.addComment, variables)
-  takeComment(postId, comment)
-}
-
-export async function updateComment(postId: string, id: string, text: string): Promise<void> {
-  const { updateComment: comment } = await api.graphql.mutate<{ updateComment: CommentData }>(documents.updateComment, {
-    id,
-    text,
-  })
-  changePost(postId, ({ comments }) => ({
-    comments: comments?.map(each => (each.id === id ? { ...each, ...comment } : each)),
-  }))
-}
-
-export async function deleteComment(postId: string, id: string): Promise<void> {
-  await api.graphql.mutate(documents.deleteComment, { id })
-  changePost(postId, ({ comments, commentCount }) => ({
-    comments: comments?.filter(each => each.id !== id),
-    commentCount: commentCount - 1,
-  }))
-}
-
-/** Starts to receive new posts and comments, also after a lost connection. */
-export function watchFeed(): void {
-  watchPosts()
-  effect(() => watchComments(posts.value ?? []))
-}
-
-function watchPosts(): void {
-  // The subscription starts before the first page is read, so that no post is missed between them.
-  api.live.subscribe<{ postAdded: PostData }>(documents.postAdded, undefined, {
-    onData: ({ postAdded }) => addPost(postAdded),
-    onReadAnew: () => void readPosts().catch(() => {}),
-    onError: () => setTimeout(watchPosts, retryMs),
-  })
-}
-
-const retryMs = 2000
-
-const watched = new Map<string, Subscription>()
-
-function watchComments(shown: readonly FeedPost[]): void {
-  const open = shown.filter(({ comments }) => comments !== undefined)
-  const newest = shown.slice(0, newestWatched)
-  const wanted = new Set([...open, ...newest].slice(0, mostWatched).map(({ id }) => id))
-  for (const [id, subscription] of watched) {
-    if (wanted.has(id)) continue
-    watched.delete(id)
-    subscription.close()
+/** Reads the newest posts, down to the oldest one that is shown. */
+async function readShown(): Promise<void> {
+  const asked = latestEvent()
+  const shown = ids.peek() ?? []
+  const oldest = Number(shown.at(-1) ?? Number.POSITIVE_INFINITY)
+  const limit = Math.min(Math.max(shown.length, pageSizes.first), pageSizes.most)
+  const read: PostData[] = []
+  let more = true
+  const isEnough = () => read.length > 0 && (Number(read.at(-1)?.id) <= oldest || read.length >= mostPosts)
+  while (more && !isEnough()) {
+    const answer = await postsAfter(read.at(-1)?.id, limit)
+    read.push(...answer)
+    more = answer.length === limit
   }
-  for (const postId of wanted) {
-    if (watched.has(postId)) continue
-    const subscription = api.live.subscribe<{ commentAdded: NewComment }>(
-      documents.commentAdded,
-      { postId },
-      {
-        onData: ({ commentAdded }) => takeComment(postId, commentAdded),
-        onReadAnew: () => {
-          if (postOf(postId)?.comments !== undefined) readComments(postId).catch(() => {})
-        },
-        onError: () => watched.delete(postId),
-        // A subscription to the comments of a post ends when the post is deleted.
-        onEnd: () => removePost(postId),
-      },
-    )
-    watched.set(postId, subscription)
+  const found = new Set(read.map(({ id }) => id))
+  const end = more ? Number(read.at(-1)?.id) : 0
+  for (const { id, seen } of feed.peek() ?? []) {
+    if (!found.has(id) && Number(id) >= end && seen <= asked) dropPost(id)
   }
+  const arrived = [...posts.peek().values()].filter(post => post.arrived && post.seen > asked).map(({ id }) => id)
+  ids.value = [...arrived, ...(ids.peek() ?? []).filter(id => Number(id) >= end)]
+  show(read, asked)
+  morePosts.value = more
 }
 
-function postOf(id: string): FeedPost | undefined {
-  return posts.peek()?.find(post => post.id === id)
+function show(read: readonly PostData[], asked: number): void {
+  const exist = read.filter(post => takePost(post, asked)).map(({ id }) => id)
+  ids.value = newestFirst([...exist, ...(ids.peek() ?? [])])
 }
 
-function withComments(post: FeedPost | undefined): Partial<FeedPost> {
-  return post?.comments === undefined ? {} : { comments: post.comments, moreComments: post.moreComments ?? false }
-}
-
-function addPost(post: PostData): void {
-  const shown = posts.peek() ?? []
-  if (shown.some(({ id }) => id === post.id)) return
-  posts.value = withNewest(shown, { ...post, arrived: true })
-  if (posts.value.length <= shown.length) morePosts.value = true
-  if (Number(post.author.id) !== who.peek()?.id) announce(`New post by ${post.author.name}: ${post.title}`)
-}
-
-function removePost(id: string): void {
-  posts.value = posts.peek()?.filter(post => post.id !== id)
-}
-
-type Changes = { readonly [Name in keyof FeedPost]?: FeedPost[Name] | undefined }
-
-function changePost(id: string, change: (post: FeedPost) => Changes): void {
-  posts.value = posts.peek()?.map(post => (post.id === id ? ({ ...post, ...change(post) } as FeedPost) : post))
-}
-
-/** The same comment arrives by the subscription and, if the user wrote it, in the answer, in any order. */
-function takeComment(postId: string, { post, ...comment }: NewComment): void {
-  changePost(postId, ({ comments }) => {
-    const isKnown = comments === undefined || comments.some(({ id }) => id === comment.id)
-    return {
-      commentCount: post.commentCount,
-      ...(!isKnown && { comments: [...comments, { ...comment, arrived: true }] }),
-    }
-  })
-  if (Number(comment.author.id) !== who.peek()?.id) announce(`New comment by ${comment.author.name}: ${comment.text}`)
+async function postsAfter(after: string | undefined, limit: number): Promise<readonly PostData[]> {
+  return (await api.graphql.query<{ posts: readonly PostData[] }>(documents.posts, { limit, after })).posts
 }

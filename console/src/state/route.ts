@@ -30,7 +30,9 @@ const withId: ReadonlySet<RouteName> = new Set(['posts', 'users', 'orders', 'res
 export const route = signal<Route>(routeOf(location.hash) ?? { name: 'feed' })
 
 // An address without a slash, such as that of the content, is a place on the page and changes nothing.
-addEventListener('hashchange', () => {
+addEventListener('hashchange', ({ oldURL }) => {
+  // A place in the history that is reached again knows already where the user came from.
+  if (history.state === null) history.replaceState({ from: routeOf(new URL(oldURL).hash)?.name }, '')
   route.value = routeOf(location.hash) ?? route.peek()
 })
 
@@ -43,6 +45,18 @@ export function href(name: RouteName, id?: string | number): string {
 export function go(name: RouteName, id?: string | number, { replace = false } = {}): void {
   if (replace) location.replace(href(name, id))
   else location.assign(href(name, id))
+}
+
+/** Remembers how far the user has scrolled, for the way back to this view. */
+export function keepPlace(): void {
+  history.replaceState({ ...history.state, top: scrollY }, '')
+}
+
+/** Goes back to the view if the user came from there. Returns whether that is so. */
+export function goBack(name: RouteName): boolean {
+  const isBefore = history.state?.from === name
+  if (isBefore) history.back()
+  return isBefore
 }
 
 /** Takes the id out of the address bar and the history, without leaving the view. It may be a secret. */

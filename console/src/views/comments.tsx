@@ -1,39 +1,46 @@
 import { useSignal } from '@preact/signals'
 import { useAction } from '../parts/action.tsx'
 import { Confirm } from '../parts/confirm.tsx'
-import { textsOf, useFocus } from '../parts/field.tsx'
+import { Field } from '../parts/field.tsx'
+import { Form } from '../parts/form.tsx'
 import { Icon } from '../parts/icon.tsx'
 import { Notice } from '../parts/notice.tsx'
 import { Face } from '../parts/person.tsx'
 import { Age } from '../parts/time.tsx'
-import { draft } from '../state/drafts.ts'
-import {
-  addComment,
-  deleteComment,
-  type FeedComment,
-  type FeedPost,
-  readComments,
-  updateComment,
-} from '../state/feed.ts'
+import { readerOf, readMoreComments } from '../state/comments.ts'
+import { type CommentEdit, commentEdit, newComment } from '../state/drafts.ts'
+import type { Comment, Post } from '../state/lists.ts'
 import { askToSignIn, mayChange, who } from '../state/session.ts'
+import { addComment, deleteComment, updateComment } from '../state/writing.ts'
+import { Editing } from './editing.tsx'
+import { Rest } from './gone.tsx'
+
+const mostCharacters = 65_536
 
 /** The comments of a post, and the form for a new one. */
-export function Comments({ post }: { readonly post: FeedPost }) {
-  const { id, title, comments = [], moreComments } = post
+export function Comments({ post }: { readonly post: Post }) {
+  const { id, title, comments, moreComments } = post
+  const reading = readerOf(id)
   const { busy, problem, run, again } = useAction()
   return (
     <section class="comments" aria-label={`Comments on “${title}”`}>
-      <Notice problem={problem} onAgain={again} />
-      {comments.length === 0 && <p class="muted prose">No comments yet.</p>}
-      {comments.length > 0 && (
+      <Notice problem={reading.problem.value} onAgain={reading.run} />
+      {comments === undefined && reading.busy.value && <p class="muted">Reading…</p>}
+      {comments?.length === 0 && <p class="muted prose">No comments yet.</p>}
+      {comments !== undefined && comments.length > 0 && (
         <ol>
-          {comments.map(comment => (
-            <Comment key={comment.id} post={post} comment={comment} />
-          ))}
+          {comments.map(comment =>
+            comment.gone ? (
+              <GoneComment key={comment.id} comment={comment} />
+            ) : (
+              <OneComment key={comment.id} post={post} comment={comment} />
+            ),
+          )}
         </ol>
       )}
-      {moreComments && (
-        <button type="button" disabled={busy} onClick={() => run(() => readComments(id, true))}>
+      <Notice problem={problem} onAgain={again} />
+      {comments !== undefined && moreComments && (
+        <button type="button" disabled={busy} onClick={() => run(() => readMoreComments(id))}>
           Show more comments
         </button>
       )}
@@ -49,58 +56,61 @@ export function Comments({ post }: { readonly post: FeedPost }) {
 }
 
 function NewComment({ postId }: { readonly postId: string }) {
-  const text = draft(`comment-${postId}`)
-  const { busy, problem, run, again } = useAction()
+  const draft = newComment(postId)
+  const action = useAction()
   return (
-    <>
-      <Notice problem={problem} onAgain={again} />
-      <form
-        class="comment-form"
-        onSubmit={event => {
-          event.preventDefault()
-          run(async () => {
-            await addComment(postId, text.peek())
-            text.value = ''
-          })
+    <Form
+      class="comment-form"
+      action={action}
+      onSubmit={({ text = '' }) =>
+        action.run(async () => {
+          await addComment(postId, text)
+          if (draft.peek() === text) draft.value = undefined // otherwise the user has gone on writing
+        })
+      }
+    >
+      <Field
+        label="Your comment"
+        name="text"
+        rows={1}
+        placeholder="Write a comment"
+        value={draft.value ?? ''}
+        maxLength={mostCharacters}
+        required
+        onInput={event => {
+          draft.value = event.currentTarget.value || undefined
         }}
-      >
-        <input
-          aria-label="Your comment"
-          placeholder="Write a comment"
-          value={text.value}
-          required
-          onInput={event => {
-            text.value = event.currentTarget.value
-          }}
-        />
-        <button type="submit" class="primary" disabled={busy}>
-          Send
-        </button>
-      </form>
-    </>
+      />
+      <button type="submit" class="primary" disabled={action.busy}>
+        Send
+      </button>
+    </Form>
   )
 }
 
-function Comment({ post, comment }: { readonly post: FeedPost; readonly comment: FeedComment }) {
-  const { id, text, createdAt, author, arrived } = comment
-  const editing = useSignal(false)
+function OneComment({ post, comment }: { readonly post: Post; readonly comment: Comment }) {
+  const { id, text, createdAt, updatedAt, author, arrived } = comment
+  const edit = commentEdit(id)
+  const isEdited = edit.value !== undefined && mayChange(author)
   const deleting = useSignal(false)
-  const { busy, problem, run, again } = useAction()
   return (
     <li class={arrived ? 'comment arrived' : 'comment'}>
       <Face name={author.name} />
       <div>
         <div class="comment-head">
           <b>{author.name}</b>
-          <Age of={createdAt} />
+          <span>
+            <Age of={createdAt} />
+            {updatedAt !== createdAt && ' · edited'}
+          </span>
           <span class="actions">
-            {mayChange(author) && !editing.value && (
+            {mayChange(author) && !isEdited && (
               <button
                 type="button"
                 class="quiet icon-only"
                 aria-label={`Edit the comment of ${author.name}`}
                 onClick={() => {
-                  editing.value = true
+                  edit.value = { base: { text, updatedAt }, text }
                 }}
               >
                 <Icon name="edit" />
@@ -120,24 +130,7 @@ function Comment({ post, comment }: { readonly post: FeedPost; readonly comment:
             )}
           </span>
         </div>
-        {editing.value ? (
-          <Editor
-            text={text}
-            busy={busy}
-            onClose={() => {
-              editing.value = false
-            }}
-            onSave={changed =>
-              run(async () => {
-                await updateComment(post.id, id, changed)
-                editing.value = false
-              })
-            }
-          />
-        ) : (
-          <p class="prose">{text}</p>
-        )}
-        <Notice problem={problem} onAgain={again} />
+        {isEdited ? <CommentEditor postId={post.id} comment={comment} /> : <p class="prose">{text}</p>}
       </div>
       {deleting.value && (
         <Confirm
@@ -155,30 +148,54 @@ function Comment({ post, comment }: { readonly post: FeedPost; readonly comment:
   )
 }
 
-interface EditorProps {
-  readonly text: string
-  readonly busy: boolean
-  readonly onClose: () => void
-  readonly onSave: (text: string) => void
+function CommentEditor({ postId, comment }: { readonly postId: string; readonly comment: Comment }) {
+  const { id, text, updatedAt } = comment
+  const draft = commentEdit(id)
+  const edit = draft.value
+  if (edit === undefined) return null
+  const stored = { text, updatedAt }
+  return (
+    <Editing<CommentEdit>
+      what="comment"
+      class="comment-form"
+      postId={postId}
+      draft={draft}
+      stored={stored}
+      save={mine => updateComment(postId, id, mine)}
+      onStored={mine => ({ text: mine.text, base: stored })}
+      rows={mine => [['Text', mine.text, text]]}
+    >
+      <Field
+        label="The comment"
+        name="text"
+        rows={2}
+        value={edit.text}
+        defaultValue={edit.base.text}
+        maxLength={mostCharacters}
+        required
+        autofocus
+        onInput={event => {
+          draft.value = { ...edit, text: event.currentTarget.value }
+        }}
+      />
+    </Editing>
+  )
 }
 
-function Editor({ text, busy, onClose, onSave }: EditorProps) {
-  const input = useFocus(true)
+/** The place of a comment that somebody deleted while the user was editing it. */
+function GoneComment({ comment: { id } }: { readonly comment: Comment }) {
+  const draft = commentEdit(id)
+  if (draft.value === undefined) return null
   return (
-    <form
-      class="comment-form"
-      onSubmit={event => {
-        event.preventDefault()
-        onSave(textsOf(event.currentTarget).text ?? '')
-      }}
-    >
-      <input ref={input} name="text" aria-label="The comment" defaultValue={text} required />
-      <button type="button" onClick={onClose}>
-        Cancel
-      </button>
-      <button type="submit" class="primary" disabled={busy}>
-        Save
-      </button>
-    </form>
+    <li class="gone">
+      <p class="muted">This comment was deleted while you were editing it.</p>
+      <Rest
+        label="Your edit, which was not saved"
+        text={draft.value.text}
+        onDiscard={() => {
+          draft.value = undefined
+        }}
+      />
+    </li>
   )
 }

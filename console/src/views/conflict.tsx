@@ -1,4 +1,5 @@
 import type { User, UserInput } from '../../../client/src/index.ts'
+import { Versions } from '../parts/versions.tsx'
 
 interface Props {
   readonly mine: UserInput
@@ -10,7 +11,7 @@ interface Props {
   readonly onTheirs: () => void
 }
 
-const rows = [
+const labels = [
   ['Name', 'name'],
   ['E-mail', 'email'],
   ['Age', 'age'],
@@ -18,44 +19,14 @@ const rows = [
 
 const words: Readonly<Record<string, string>> = { name: 'name', email: 'e-mail', age: 'age', password: 'password' }
 
-/** Both versions of a user next to each other, for a choice. Nothing is saved yet. */
-export function Conflict({ mine, theirs, changed, busy, onMine, onTheirs }: Props) {
+/** Both versions of a user. */
+export function Conflict({ mine, theirs, changed, ...rest }: Props) {
+  const textOf = (value: string | number | null | undefined) => String(value ?? '–')
+  const rows = labels.map(([label, field]) => [label, textOf(mine[field]), textOf(theirs[field])] as const)
   return (
-    <>
-      <p>
-        While you were editing, somebody has changed this user. Nothing of yours is written yet. You changed:{' '}
-        <b>{changed.map(name => words[name] ?? name).join(', ')}</b>. Only that is written if you save.
-      </p>
-      <table class="versions">
-        <caption class="visually-hidden">Both versions</caption>
-        <thead>
-          <tr>
-            <td />
-            <th scope="col">Yours</th>
-            <th scope="col">Stored now</th>
-          </tr>
-        </thead>
-        <tbody>
-          {rows.map(([label, field]) => {
-            const values = [mine[field] ?? '–', theirs[field] ?? '–']
-            return (
-              <tr key={field} class={values[0] === values[1] ? '' : 'differs'}>
-                <th scope="row">{label}</th>
-                <td>{values[0]}</td>
-                <td>{values[1]}</td>
-              </tr>
-            )
-          })}
-        </tbody>
-      </table>
-      <div class="actions end">
-        <button type="button" disabled={busy} onClick={onTheirs}>
-          Keep what is stored
-        </button>
-        <button type="button" class="primary" disabled={busy} onClick={onMine}>
-          Save my changes
-        </button>
-      </div>
-    </>
+    <Versions rows={rows} {...rest}>
+      While you were editing, somebody has changed this user. Nothing of yours is written yet. You changed:{' '}
+      <b>{changed.map(name => words[name] ?? name).join(', ')}</b>. Only that is written if you save.
+    </Versions>
   )
 }

@@ -1,36 +1,36 @@
 import { useSignal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
-import { type Action, useAction } from '../parts/action.tsx'
+import { useAction } from '../parts/action.tsx'
 import { Empty } from '../parts/empty.tsx'
 import { Field } from '../parts/field.tsx'
+import { Form } from '../parts/form.tsx'
 import { Head } from '../parts/head.tsx'
 import { Notice } from '../parts/notice.tsx'
 import { Face } from '../parts/person.tsx'
-import { draft } from '../state/drafts.ts'
-import { createPost, morePosts, posts, readOlderPosts, readPosts } from '../state/feed.ts'
+import { newPost } from '../state/drafts.ts'
+import { feed, morePosts, openFeed, readFeed, readOlderPosts } from '../state/feed.ts'
 import { toast } from '../state/messages.ts'
 import { askToSignIn, resuming, who } from '../state/session.ts'
+import { createPost } from '../state/writing.ts'
 import { PostCard } from './post.tsx'
 
-/** Posts and comments. New ones appear automatically. */
+/** Posts and comments. What others write, change or delete appears automatically. */
 export function Feed() {
-  const reading = useAction()
-  useEffect(() => {
-    reading.run(readPosts)
-  }, [])
+  useEffect(openFeed, [])
   return (
     <>
-      <Head title="Feed" text="What people write here. New posts and comments arrive by themselves." />
+      <Head title="Feed" text="Read what people write, and answer them. What others do appears by itself." />
       {resuming.value || (who.value === undefined ? <Invitation /> : <Composer />)}
-      <Notice problem={reading.problem} onAgain={reading.again} />
-      <PostList reading={reading} />
+      <Notice problem={readFeed.problem.value} onAgain={readFeed.run} />
+      <PostList />
     </>
   )
 }
 
-function PostList({ reading }: { readonly reading: Action }) {
-  const shown = posts.value
-  if (shown === undefined) return reading.busy ? <p class="muted">Reading…</p> : null
+function PostList() {
+  const { busy, problem, run, again } = useAction()
+  const shown = feed.value
+  if (shown === undefined) return readFeed.problem.value === undefined ? <p class="muted">Reading…</p> : null
   if (shown.length === 0) {
     return (
       <Empty icon="feed" title="Nothing has been written yet">
@@ -45,9 +45,10 @@ function PostList({ reading }: { readonly reading: Action }) {
           <PostCard key={post.id} post={post} />
         ))}
       </ol>
+      <Notice problem={problem} onAgain={again} />
       {morePosts.value && (
         <div class="more">
-          <button type="button" disabled={reading.busy} onClick={() => reading.run(readOlderPosts)}>
+          <button type="button" disabled={busy} onClick={() => run(readOlderPosts)}>
             Show older posts
           </button>
         </div>
@@ -69,22 +70,16 @@ function Invitation() {
 
 /** A line that opens a form. The draft is kept in any case. */
 function Composer() {
-  const title = draft('title')
-  const content = draft('content')
+  const draft = newPost()
+  const { title, content } = draft.value ?? { title: '', content: '' }
   const wanted = useSignal(false)
-  const { busy, problem, run, again, clear } = useAction()
-  const empty = () => {
-    title.value = ''
-    content.value = ''
+  const action = useAction()
+  const close = () => {
+    draft.value = undefined
     wanted.value = false
+    action.clear()
   }
-  const publish = () =>
-    run(async () => {
-      await createPost(title.peek(), content.peek())
-      empty()
-      toast('Your post is published')
-    })
-  if (!wanted.value && title.value === '' && content.value === '') {
+  if (!wanted.value && draft.value === undefined) {
     return (
       <button
         type="button"
@@ -98,52 +93,49 @@ function Composer() {
     )
   }
   return (
-    <form
+    <Form
       class="card composer fields"
-      aria-label="New post"
-      onSubmit={event => {
-        event.preventDefault()
-        publish()
-      }}
+      label="New post"
+      action={action}
+      onLeave={close}
+      onSubmit={() =>
+        action.run(async () => {
+          await createPost({ title, content })
+          close()
+          toast('Your post is published')
+        })
+      }
     >
-      <Notice problem={problem} onAgain={again} />
       <Field
         label="Title"
-        value={title.value}
+        name="title"
+        value={title}
         maxLength={300}
         required
         autofocus={wanted.value}
         onInput={event => {
-          title.value = event.currentTarget.value
+          draft.value = { title: event.currentTarget.value, content }
         }}
       />
-      <div class="field">
-        <label for="new-content">Text</label>
-        <textarea
-          id="new-content"
-          rows={4}
-          value={content.value}
-          maxLength={65_536}
-          required
-          onInput={event => {
-            content.value = event.currentTarget.value
-          }}
-        />
-      </div>
+      <Field
+        label="Text"
+        name="content"
+        rows={4}
+        value={content}
+        maxLength={65_536}
+        required
+        onInput={event => {
+          draft.value = { title, content: event.currentTarget.value }
+        }}
+      />
       <div class="actions end">
-        <button
-          type="button"
-          onClick={() => {
-            empty()
-            clear()
-          }}
-        >
+        <button type="button" onClick={close}>
           Discard
         </button>
-        <button type="submit" class="primary" disabled={busy}>
-          {busy ? 'Publishing…' : 'Publish'}
+        <button type="submit" class="primary" disabled={action.busy}>
+          {action.busy ? 'Publishing…' : 'Publish'}
         </button>
       </div>
-    </form>
+    </Form>
   )
 }

@@ -9,6 +9,7 @@ import { Forgot, Reset } from './forgot.tsx'
 import { Health } from './health.tsx'
 import { Orders } from './orders.tsx'
 import { Payments } from './payments.tsx'
+import { PostPage } from './post-page.tsx'
 import { Requests } from './requests.tsx'
 import { SignInPage } from './sign-in.tsx'
 import { Users } from './users.tsx'
@@ -30,6 +31,7 @@ type Audience = 'everybody' | 'users' | 'admins' | 'oneself'
 /** What each address shows. */
 export const places: Readonly<Partial<Record<RouteName, Place>>> = {
   feed: { view: Feed, audience: 'everybody', narrow: true },
+  posts: { view: Feed, item: PostPage, audience: 'everybody', narrow: true },
   users: { view: Users, audience: 'admins' },
   orders: { view: Orders, audience: 'users' },
   payments: { view: Payments, audience: 'users' },

@@ -1,46 +1,106 @@
 import { useSignal } from '@preact/signals'
+import type { ComponentChildren } from 'preact'
 import { useEffect, useRef } from 'preact/hooks'
 import { useAction } from '../parts/action.tsx'
 import { Confirm } from '../parts/confirm.tsx'
-import { Field, textsOf } from '../parts/field.tsx'
+import { copy } from '../parts/copy.ts'
+import { Field } from '../parts/field.tsx'
 import { Icon } from '../parts/icon.tsx'
 import { Notice } from '../parts/notice.tsx'
 import { Face } from '../parts/person.tsx'
 import { Age } from '../parts/time.tsx'
-import { closeComments, deletePost, type FeedPost, likePost, readComments, updatePost } from '../state/feed.ts'
+import { closeComments, openComments } from '../state/comments.ts'
+import { type PostEdit, postEdit } from '../state/drafts.ts'
+import type { Post } from '../state/lists.ts'
 import { toast } from '../state/messages.ts'
+import { opened } from '../state/posts.ts'
+import { href, keepPlace } from '../state/route.ts'
 import { mayChange } from '../state/session.ts'
+import { changesOf, deletePost, likePost, updatePost } from '../state/writing.ts'
 import { Comments } from './comments.tsx'
+import { Editing } from './editing.tsx'
+import { GonePost } from './gone.tsx'
 
-export function PostCard({ post }: { readonly post: FeedPost }) {
-  const { id, title, content, author, likes, commentCount, publishedAt, comments, arrived } = post
-  const editing = useSignal(false)
-  const edited = useRef(false)
+/** A post in the feed. */
+export function PostCard({ post }: { readonly post: Post }) {
+  const { id, title, commentCount, arrived, gone } = post
+  const isOpen = opened.value.includes(id)
+  if (gone) return <GonePost post={post} />
+  return (
+    <li class={arrived ? 'card post arrived' : 'card post'}>
+      <PostBody
+        post={post}
+        heading={
+          <h2 id={`post-${id}`}>
+            <a href={href('posts', id)} onClick={keepPlace}>
+              {title}
+            </a>
+          </h2>
+        }
+        button={
+          <button
+            type="button"
+            class="quiet"
+            aria-expanded={isOpen}
+            onClick={() => (isOpen ? closeComments(id) : openComments(id))}
+          >
+            <Icon name="comment" />
+            <span class="number">
+              {commentCount} {commentCount === 1 ? 'comment' : 'comments'}
+            </span>
+          </button>
+        }
+      >
+        {isOpen && <Comments post={post} />}
+      </PostBody>
+    </li>
+  )
+}
+
+interface BodyProps {
+  readonly post: Post
+  readonly heading: ComponentChildren
+  /** A button beside the one for likes. */
+  readonly button?: ComponentChildren
+  /** Whether a long text is shown from the beginning. */
+  readonly whole?: boolean
+  readonly onDeleted?: () => void
+  /** The comments. */
+  readonly children: ComponentChildren
+}
+
+/** A post with its buttons, or the form to edit it. */
+export function PostBody({ post, heading, button, whole = false, onDeleted, children }: BodyProps) {
+  const { id, title, content, author, likes, publishedAt, updatedAt } = post
+  const edit = postEdit(id)
+  const isEdited = edit.value !== undefined && mayChange(author)
+  const wasEdited = useRef(isEdited)
   const deleting = useSignal(false)
   const action = useAction()
-  const isOpen = comments !== undefined
-  const card = useRef<HTMLLIElement>(null)
-  const close = () => {
-    editing.value = false
-    deleting.value = false
-  }
+  const article = useRef<HTMLElement>(null)
   useEffect(() => {
-    if (!editing.value && edited.current) card.current?.focus() // the form that had the focus is gone
-    edited.current = editing.value
-  }, [editing.value])
-  if (editing.value) return <Editor post={post} onDone={close} />
+    if (!isEdited && wasEdited.current) article.current?.focus() // the form that had the focus is gone
+    wasEdited.current = isEdited
+  }, [isEdited])
+  if (isEdited) return <PostEditor post={post} />
   return (
-    <li ref={card} class={arrived ? 'card post arrived' : 'card post'} tabIndex={-1}>
-      <article aria-labelledby={`post-${id}`}>
+    <>
+      <article ref={article} aria-labelledby={`post-${id}`} tabIndex={-1}>
         <div class="byline">
           <Face name={author.name} />
           <span>
             <b>{author.name}</b>
             {publishedAt && <Age of={publishedAt} />}
+            {updatedAt !== publishedAt && (
+              <>
+                {' · edited '}
+                <Age of={updatedAt} />
+              </>
+            )}
           </span>
         </div>
-        <h2 id={`post-${id}`}>{title}</h2>
-        <Content text={content} />
+        {heading}
+        <Content id={id} text={content} whole={whole} />
         <div class="post-actions">
           <button
             type="button"
@@ -50,18 +110,16 @@ export function PostCard({ post }: { readonly post: FeedPost }) {
           >
             <Icon name="heart" /> <span class="number">{likes}</span>
           </button>
+          {button}
+          <span class="gap" />
           <button
             type="button"
-            class="quiet"
-            aria-expanded={isOpen}
-            onClick={() => (isOpen ? closeComments(id) : action.run(() => readComments(id)))}
+            class="quiet icon-only"
+            aria-label={`Copy the link to “${title}”`}
+            onClick={() => copy(new URL(href('posts', id), location.href).href, 'The link is copied')}
           >
-            <Icon name="comment" />
-            <span class="number">
-              {commentCount} {commentCount === 1 ? 'comment' : 'comments'}
-            </span>
+            <Icon name="link" />
           </button>
-          <span class="gap" />
           {mayChange(author) && (
             <>
               <button
@@ -69,7 +127,7 @@ export function PostCard({ post }: { readonly post: FeedPost }) {
                 class="quiet icon-only"
                 aria-label={`Edit “${title}”`}
                 onClick={() => {
-                  editing.value = true
+                  edit.value = { base: { title, content, updatedAt }, title, content }
                 }}
               >
                 <Icon name="edit" />
@@ -88,31 +146,37 @@ export function PostCard({ post }: { readonly post: FeedPost }) {
           )}
         </div>
         <Notice problem={action.problem} onAgain={action.again} />
-        {isOpen && <Comments post={post} />}
+        {children}
       </article>
       {deleting.value && (
         <Confirm
           title="Delete this post?"
           verb="Delete the post"
-          onClose={close}
+          onClose={() => {
+            deleting.value = false
+          }}
           work={async () => {
             await deletePost(id)
             toast('The post is deleted')
+            onDeleted?.()
           }}
         >
           “{title}” and its comments will be gone for everybody.
         </Confirm>
       )}
-    </li>
+    </>
   )
 }
 
 const longText = 800
 
+/** The long texts that the user has expanded in the feed. They stay so on the way back from another page. */
+const expanded = new Set<string>()
+
 /** The text of a post. A long text is cut until the user expands it. */
-function Content({ text }: { readonly text: string }) {
-  const whole = useSignal(text.length <= longText)
-  if (whole.value) return <p class="prose">{text}</p>
+function Content({ id, text, whole }: { readonly id: string; readonly text: string; readonly whole: boolean }) {
+  const wanted = useSignal(expanded.has(id))
+  if (whole || wanted.value || text.length <= longText) return <p class="prose">{text}</p>
   return (
     <>
       <p class="prose">{text.slice(0, longText)}…</p>
@@ -120,7 +184,8 @@ function Content({ text }: { readonly text: string }) {
         type="button"
         class="quiet"
         onClick={() => {
-          whole.value = true
+          expanded.add(id)
+          wanted.value = true
         }}
       >
         Show the whole text
@@ -129,44 +194,49 @@ function Content({ text }: { readonly text: string }) {
   )
 }
 
-function Editor({ post, onDone }: { readonly post: FeedPost; readonly onDone: () => void }) {
-  const { busy, problem, run, again } = useAction()
+function PostEditor({ post }: { readonly post: Post }) {
+  const { id, title, content, updatedAt } = post
+  const draft = postEdit(id)
+  const edit = draft.value
+  if (edit === undefined) return null
+  const stored = { title, content, updatedAt }
   return (
-    <li class="card post">
-      <form
-        class="fields"
-        aria-label="Edit the post"
-        onSubmit={event => {
-          event.preventDefault()
-          const { title = '', content = '' } = textsOf(event.currentTarget)
-          run(async () => {
-            await updatePost(post.id, title, content)
-            onDone()
-          })
+    <Editing<PostEdit>
+      what="post"
+      postId={id}
+      draft={draft}
+      stored={stored}
+      save={mine => updatePost(id, mine)}
+      onStored={mine => ({ ...stored, ...changesOf(mine), base: stored })}
+      rows={mine => [
+        ['Title', mine.title, title],
+        ['Text', mine.content, content],
+      ]}
+    >
+      <Field
+        label="Title"
+        name="title"
+        value={edit.title}
+        defaultValue={edit.base.title}
+        maxLength={300}
+        required
+        autofocus
+        onInput={event => {
+          draft.value = { ...edit, title: event.currentTarget.value }
         }}
-      >
-        <Notice problem={problem} onAgain={again} />
-        <Field label="Title" name="title" defaultValue={post.title} maxLength={300} required autofocus />
-        <div class="field">
-          <label for={`content-${post.id}`}>Text</label>
-          <textarea
-            id={`content-${post.id}`}
-            name="content"
-            rows={5}
-            defaultValue={post.content}
-            maxLength={65_536}
-            required
-          />
-        </div>
-        <div class="actions">
-          <button type="button" onClick={onDone}>
-            Cancel
-          </button>
-          <button type="submit" class="primary" disabled={busy}>
-            Save
-          </button>
-        </div>
-      </form>
-    </li>
+      />
+      <Field
+        label="Text"
+        name="content"
+        rows={6}
+        value={edit.content}
+        defaultValue={edit.base.content}
+        maxLength={65_536}
+        required
+        onInput={event => {
+          draft.value = { ...edit, content: event.currentTarget.value }
+        }}
+      />
+    </Editing>
   )
 }

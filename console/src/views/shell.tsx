@@ -22,7 +22,7 @@ export function Shell() {
     if (shown.current === address) return
     shown.current = address
     main.current?.focus() // screen readers continue there
-    scrollTo(0, 0)
+    scrollTo(0, history.state?.top ?? 0)
   }, [address])
   // A post belongs to the feed.
   const current = name === 'posts' ? 'feed' : name

@@ -1,0 +1,346 @@
+import assert from 'node:assert/strict'
+import { after, before, describe, it } from 'node:test'
+import type { Browser, Locator, Route } from 'playwright-core'
+import { Wire } from '../faults/wire.ts'
+import { startTestApp } from '../support/app.ts'
+import { browserMissing, startBrowser } from '../support/browser.ts'
+import { sqlite } from '../support/engines.ts'
+import { onlyInFull } from '../support/form.ts'
+import { read } from '../support/graphql.ts'
+import { logIn } from '../support/rest.ts'
+import { waitUntil } from '../support/wait.ts'
+import { ConsolePage, password } from './console-page.ts'
+
+const ada = 'ada@example.com'
+const grace = 'grace@example.com'
+
+const texts = {
+  write: 'mutation ($title: String!, $content: String!) { done: createPost(title: $title, content: $content) { id } }',
+  edit: 'mutation ($id: ID!, $title: String, $content: String) { done: updatePost(id: $id, title: $title, content: $content) { id } }',
+  remove: 'mutation ($id: ID!) { done: deletePost(id: $id) }',
+  like: 'mutation ($id: ID!) { done: likePost(id: $id) { id } }',
+  comment: 'mutation ($id: ID!, $text: String!) { done: addComment(postId: $id, text: $text) { id } }',
+  editComment: 'mutation ($id: ID!, $text: String!) { done: updateComment(id: $id, text: $text) { id } }',
+  removeComment: 'mutation ($id: ID!) { done: deleteComment(id: $id) }',
+}
+
+describe('posts in the console', { skip: browserMissing }, () => {
+  let app: Awaited<ReturnType<typeof startTestApp>>
+  let browser: Browser
+  let token: string
+  before(async () => {
+    app = await startTestApp({ DEMO_DATA: 'true', RATE_LIMIT_MAX: '0', LOGIN_LIMIT_MAX: '0' })
+    browser = await startBrowser()
+    token = await logIn(app, grace, password)
+  })
+  after(async () => {
+    await browser?.close()
+    await app?.[Symbol.asyncDispose]()
+  })
+
+  const open = (options: Parameters<typeof ConsolePage.open>[2] = {}) => ConsolePage.open(browser, app.url, options)
+
+  /** A change by Grace, somewhere else. Returns the id of what it made. */
+  const elsewhere = async (what: keyof typeof texts, variables: object) => {
+    const { done } = await read<{ done: { id: string } }>(app, texts[what], { token, variables })
+    return done.id
+  }
+  const write = (title: string, content = 'Some text.') => elsewhere('write', { title, content })
+
+  it('gives a post a page with its comments and a link to share, and the way back leads to the same place in the feed', async () => {
+    const own = await write('A post with a page', 'A long text. '.repeat(100))
+    await elsewhere('comment', { id: own, text: 'A comment' })
+    for (let count = 0; count < 12; count++) await write(`Filler ${count}`, 'Line\n'.repeat(20))
+    const permissions = ['clipboard-read', 'clipboard-write']
+    await using view = await open({ permissions, viewport: { width: 800, height: 500 } })
+    const { page } = view
+    await view.button('Show older posts').click()
+    await view.post('A post with a page').getByRole('button', { name: '1 comment' }).click()
+    await view.post('A post with a page').getByText('A comment').waitFor()
+    const title = page.getByRole('link', { name: 'A post with a page' })
+    await title.scrollIntoViewIfNeeded()
+    const place = await page.evaluate<number>('scrollY')
+    assert.ok(place > 2000)
+    const alone = page.getByRole('heading', { name: 'A post with a page', level: 1 })
+    for (const back of [
+      () => page.goBack(),
+      () => page.getByRole('link', { name: 'Feed', exact: true }).last().click(),
+    ]) {
+      await title.click()
+      await alone.waitFor()
+      assert.equal(await page.evaluate('scrollY'), 0)
+      await page.getByText('A comment').waitFor()
+      assert.equal(await page.getByRole('button', { name: 'Show the whole text' }).count(), 0)
+      assert.match(await page.title(), /^A post with a page/)
+      await back()
+      await title.waitFor()
+      await waitUntil(async () => (await page.evaluate<number>('scrollY')) === place)
+    }
+    await view.button('Copy the link to “A post with a page”').click()
+    const address = await page.evaluate<string>('navigator.clipboard.readText()')
+    assert.equal(address, `${app.url}/console#/posts/${own}`)
+    await page.goto(address)
+    await page.reload()
+    await alone.waitFor()
+    await page.getByText('A comment').waitFor()
+
+    for (const id of ['123456789', 'abc', '0']) {
+      await page.goto(`${app.url}/console#/posts/${id}`)
+      await page.getByText('There is no such post').waitFor()
+    }
+    view.assertNoTroubles()
+  })
+
+  it('shows what others change, comment and delete, in the feed and on the page of a post, with the right number of comments', async () => {
+    const id = await write('Written by Grace')
+    const other = await write('Soon deleted')
+    await using feed = await open()
+    await feed.post('Written by Grace').getByRole('button', { name: '0 comments' }).click()
+    await feed.post('Soon deleted').waitFor()
+    await using alone = await open({ tab: `/posts/${id}`, as: ada })
+    await alone.post('Written by Grace').getByText('No comments yet.').waitFor()
+    await feed.post('Written by Grace').getByText('No comments yet.').waitFor()
+    const both = async (what: (article: Locator) => Locator) => {
+      for (const view of [feed, alone]) await what(view.post('Changed by Grace')).waitFor()
+    }
+    await elsewhere('edit', { id, title: 'Changed by Grace', content: 'Another text.' })
+    await both(article => article.getByText('Another text.'))
+    const comment = await elsewhere('comment', { id, text: 'First' })
+    const second = await elsewhere('comment', { id, text: 'Second' })
+    await both(article => article.getByText('Second'))
+    await elsewhere('editComment', { id: comment, text: 'First, changed' })
+    await both(article => article.getByText('First, changed'))
+    await elsewhere('removeComment', { id: second })
+    await both(article => article.getByText('First, changed'))
+    await feed.post('Changed by Grace').getByRole('button', { name: '1 comment' }).waitFor()
+    assert.equal(await feed.post('Changed by Grace').getByText('Second').count(), 0)
+
+    await alone.page.getByLabel('Your comment').fill('A comment that nobody will read')
+    await elsewhere('remove', { id: other })
+    await feed.post('Soon deleted').waitFor({ state: 'detached' })
+    await elsewhere('remove', { id })
+    for (const view of [feed, alone]) {
+      await view.page.getByText('“Changed by Grace” was deleted by its author or an admin.').waitFor()
+    }
+    await alone.page.getByText('A comment that nobody will read').waitFor()
+    await feed.button('Close').click()
+    await feed.page.getByText('was deleted by its author').waitFor({ state: 'detached' })
+    for (const view of [feed, alone]) view.assertNoTroubles()
+  })
+
+  it('says so if somebody changes what the user is editing, keeps what is written, and saves the chosen version', async () => {
+    const id = await write('To be edited')
+    const comment = await elsewhere('comment', { id, text: 'To be edited, too' })
+    await using view = await open({ tab: `/posts/${id}`, as: ada })
+    const { page } = view
+    const stored = async () => {
+      const document = 'query ($id: ID!) { post(id: $id) { title content comments { text } } }'
+      const { post } = await read<{ post: object }>(app, document, { variables: { id } })
+      return post
+    }
+    const rows = async () => (await page.locator('.versions tbody tr').allInnerTexts()).map(row => row.split('\t'))
+    const notice = page.getByText(/^Somebody has changed this/)
+    await view.button('Edit “To be edited”').click()
+    await page.getByLabel('Title').fill('Mine')
+    await elsewhere('edit', { id, title: 'Theirs', content: 'Their text.' })
+    await notice.waitFor()
+    assert.equal(await page.getByLabel('Title').inputValue(), 'Mine')
+    assert.equal(await page.getByLabel('Text').inputValue(), 'Some text.')
+    await view.button('Save').click()
+    const dialog = page.getByRole('dialog', { name: 'Somebody else was faster' })
+    await dialog.waitFor()
+    assert.deepEqual(await rows(), [
+      ['Title', 'Mine', 'Theirs'],
+      ['Text', 'Some text.', 'Their text.'],
+    ])
+    await page.keyboard.press('Escape')
+    assert.equal(await page.getByLabel('Title').inputValue(), 'Mine')
+    await view.button('Compare').click()
+    await view.button('Save my changes').click()
+    await view.post('Mine').getByText('Their text.').waitFor()
+    const comments = [{ text: 'To be edited, too' }]
+    assert.deepEqual(await stored(), { title: 'Mine', content: 'Their text.', comments })
+
+    await view.button('Edit the comment of Grace Hopper').click()
+    await page.getByLabel('The comment', { exact: true }).fill('My words')
+    await elsewhere('editComment', { id: comment, text: 'Their words' })
+    await notice.waitFor()
+    await page.getByLabel('The comment', { exact: true }).press('Control+Enter')
+    await dialog.waitFor()
+    assert.deepEqual(await rows(), [['Text', 'My words', 'Their words']])
+    await view.button('Keep what is stored').click()
+    await view.post('Mine').getByText('Their words').waitFor()
+    assert.deepEqual(await stored(), { title: 'Mine', content: 'Their text.', comments: [{ text: 'Their words' }] })
+
+    await view.button('Edit the comment of Grace Hopper').click()
+    await page.getByLabel('The comment', { exact: true }).fill('Words about nothing')
+    await elsewhere('removeComment', { id: comment })
+    await page.getByText('This comment was deleted while you were editing it.').waitFor()
+    await page.getByText('Words about nothing').waitFor()
+    await view.button('Discard it').click()
+    await page.getByText('This comment was deleted').waitFor({ state: 'detached' })
+    view.assertNoTroubles({ refusals: true })
+  })
+
+  it('shows after a lost connection what others did meanwhile', async () => {
+    const id = await write('Before the break')
+    const gone = await write('Deleted in the break')
+    const comment = await elsewhere('comment', { id, text: 'Before' })
+    await using proxy = await Wire.to(new URL(app.url))
+    await using view = await ConsolePage.open(browser, `http://127.0.0.1:${proxy.port}`)
+    await view.post('Deleted in the break').waitFor()
+    await view.post('Before the break').getByRole('button', { name: '1 comment' }).click()
+    await view.post('Before the break').getByText('Before', { exact: true }).waitFor()
+    proxy.fromClient = () => 'cut before'
+    proxy.cutAll()
+    await view.page.getByText('The service cannot be reached').waitFor()
+    await elsewhere('edit', { id, title: 'Changed in the break' })
+    await elsewhere('editComment', { id: comment, text: 'Changed, too' })
+    await elsewhere('comment', { id, text: 'New in the break' })
+    await elsewhere('remove', { id: gone })
+    proxy.fromClient = () => 'pass'
+    const post = view.post('Changed in the break')
+    await post.getByText('Changed, too').waitFor()
+    await post.getByRole('button', { name: '2 comments' }).waitFor()
+    await view.post('Deleted in the break').waitFor({ state: 'detached' })
+    assert.equal(await post.getByText('New in the break').count(), 1)
+    view.assertNoTroubles({ refusals: true })
+  })
+
+  it('goes on after a restart of the service, during which somebody edits', { skip: onlyInFull }, async () => {
+    await using database = await sqlite.create()
+    const env = { DATABASE_URL: `sqlite:${database.location}`, DEMO_DATA: 'true', RATE_LIMIT_MAX: '0' }
+    const first = await startTestApp(env)
+    await using view = await ConsolePage.open(browser, first.url, { offline: false })
+    await view.page.getByText('Live', { exact: true }).waitFor()
+    const [post] = (await read<{ posts: { id: string; title: string }[] }>(first, '{ posts(limit: 1) { id title } }'))
+      .posts
+    await view.post(post?.title ?? '').waitFor()
+    await first[Symbol.asyncDispose]()
+    await view.page.getByText('The service cannot be reached').waitFor()
+    await using second = await startTestApp({ ...env, PORT: String(first.port) })
+    const variables = { id: post?.id, title: 'Changed after the restart' }
+    await read(second, texts.edit, { token: await logIn(second, ada, password), variables })
+    await view.post('Changed after the restart').waitFor()
+    view.assertNoTroubles({ refusals: true })
+  })
+
+  it('is written with the keyboard: Ctrl-Enter publishes, Escape leaves an edit and asks if something is written', async () => {
+    await using view = await open({ as: ada })
+    const { page } = view
+    await view.button('Write a post').focus()
+    await page.keyboard.press('Enter')
+    await page.keyboard.type('By keyboard')
+    await page.keyboard.press('Tab')
+    await page.keyboard.type('Two\nlines')
+    await page.reload()
+    assert.equal(await page.getByLabel('Text').inputValue(), 'Two\nlines')
+    await page.getByLabel('Title').press('Control+Enter')
+    const post = view.post('By keyboard')
+    await post.waitFor()
+    assert.equal(await post.locator('.prose').innerText(), 'Two\nlines')
+    await post.getByRole('button', { name: '0 comments' }).press('Enter')
+    await post.getByLabel('Your comment').fill('Sent by keyboard')
+    await post.getByLabel('Your comment').press('Control+Enter')
+    await post.getByText('Sent by keyboard', { exact: true }).and(page.locator('.prose')).waitFor()
+    await waitUntil(async () => (await post.getByLabel('Your comment').inputValue()) === '')
+
+    const edit = view.button('Edit “By keyboard”')
+    const question = page.getByRole('dialog', { name: 'Discard what you wrote?' })
+    await edit.press('Enter')
+    await page.keyboard.press('Escape')
+    await post.waitFor()
+    await edit.press('Enter')
+    await page.getByLabel('Title').fill('x'.repeat(301))
+    await page.getByText('301 of 300 characters').waitFor()
+    await page.keyboard.press('Enter')
+    await page.getByText('Title is 1 character too long.').waitFor()
+    await page.getByLabel('Title').fill('By keyboard, changed')
+    await page.reload()
+    assert.equal(await page.getByLabel('Title').inputValue(), 'By keyboard, changed')
+    await page.getByLabel('Title').press('Escape')
+    await question.getByRole('button', { name: 'Go on writing' }).click()
+    await page.getByLabel('Title').fill('   ')
+    await page.keyboard.press('Enter')
+    await page.getByText('Title must not be empty.').waitFor()
+    await page.keyboard.press('Escape')
+    await question.getByRole('button', { name: 'Discard it' }).click()
+    await view.post('By keyboard').waitFor()
+    view.assertNoTroubles({ refusals: true })
+  })
+
+  it('reads likes again when the window gets the focus, and a late answer never lowers them', async () => {
+    const id = await write('To be liked')
+    await using view = await open({ as: ada })
+    const { page } = view
+    const likes = (count: number) => view.post('To be liked').getByRole('button', { name: `Like, ${count} so far` })
+    await likes(0).waitFor()
+    await elsewhere('like', { id })
+    await page.evaluate("dispatchEvent(new Event('focus'))")
+    await likes(1).waitFor()
+    const [answered, held] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+    const late = async (route: Route) => {
+      const response = await route.fetch()
+      answered.resolve()
+      await held.promise
+      await route.fulfill({ response })
+    }
+    await page.clock.install()
+    await page.route(/graphql$/, late, { times: 1 })
+    await page.evaluate("dispatchEvent(new Event('focus'))")
+    await page.clock.runFor(2000)
+    await answered.promise
+    await likes(1).click()
+    await likes(2).waitFor()
+    const arrived = page.waitForResponse(/graphql$/)
+    held.resolve()
+    await arrived
+    await page.evaluate('new Promise(resolve => queueMicrotask(resolve))')
+    assert.ok(await likes(2).isVisible())
+  })
+
+  it('asks little of the service when it is loaded: three subscriptions and one read for the feed', async () => {
+    const id = await write('To be loaded')
+    const asked = async (tab: string) => {
+      await using view = await open({ tab, as: ada })
+      const { page } = view
+      await page.getByRole('article').first().waitFor()
+      const found: string[] = []
+      page.on('request', request => {
+        if (request.url().endsWith('/graphql')) found.push(request.postDataJSON().query.slice(0, 10))
+      })
+      page.on('websocket', socket => {
+        socket.on('framesent', ({ payload }) => {
+          const name = /subscription[^{]*\{\s*(\w+)/.exec(JSON.parse(String(payload)).payload?.query)
+          if (name?.[1] !== undefined) found.push(name[1])
+        })
+      })
+      await page.reload()
+      await view.post('To be loaded').waitFor()
+      await page.getByText('Live', { exact: true }).waitFor()
+      return found.sort()
+    }
+    assert.deepEqual(await asked('/feed'), ['postAdded', 'postDeleted', 'postUpdated', 'query Post'])
+    const comments = ['commentAdded', 'commentDeleted', 'commentUpdated']
+    assert.deepEqual(await asked(`/posts/${id}`), [...comments, 'postUpdated', 'query Post'])
+  })
+
+  it('shows the draft of a user to nobody else', async () => {
+    await using view = await open({ as: ada })
+    const { page } = view
+    await view.button('Write a post').click()
+    await page.getByLabel('Title').fill('A secret of Ada')
+    const leave = async () => {
+      await view.account.click()
+      await view.button('Sign out').click()
+    }
+    for (const next of [grace, ada]) {
+      await leave()
+      await view.button('Sign in').click()
+      await view.fillIn(next)
+      if (next === grace) await view.button('Write a post').waitFor()
+      else assert.equal(await page.getByLabel('Title').inputValue(), 'A secret of Ada')
+    }
+    view.assertNoTroubles()
+  })
+})
