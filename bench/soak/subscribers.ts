@@ -18,6 +18,9 @@ export async function subscribeForAWhile(port: number, token: string | undefined
     'subscription { postAdded { id title author { name } } }',
     `subscription { postAdded { p${++last}: id title } }`,
     `subscription { commentAdded(postId: ${postId}) { id text author { name } } }`,
+    `subscription { commentDeleted(postId: ${postId}) }`,
+    'subscription { postUpdated { id title updatedAt } }',
+    'subscription { postDeleted }',
     `subscription { postAdded { unknown${++last} } }`,
     '{ posts(limit: 3) { id title } }',
   ]

@@ -46,8 +46,8 @@ test('after duet move PostgreSQL gives the answers of SQLite, to reads and to wh
   const order = `/orders/${orderId}`
   for (const path of ['/users/2', '/users/2/orders', '/payments/1', order, `${order}/items`, `${order}/tracking`])
     await both(app => send(app, `GET ${path}`, undefined, token))
-  const posts = `{ posts(limit: 10) { id title content likes publishedAt commentCount author { id name }
-                   comments(limit: 5) { id text createdAt author { id } } } }`
+  const posts = `{ posts(limit: 10) { id title content likes publishedAt updatedAt commentCount author { id name }
+                   comments(limit: 5) { id text createdAt updatedAt author { id } } } }`
   await both(app => query(app, posts))
   // Payments repeat by their keys, and a key belongs to its caller.
   await both(app => pay(app, 'one', { amount: 12.5 }, token))
@@ -56,7 +56,11 @@ test('after duet move PostgreSQL gives the answers of SQLite, to reads and to wh
   const resume = async (app: Served) => {
     using socket = await SocketClient.connect(app)
     const options = { extensions: { after: position } }
-    return await socket.begin('subscription { postAdded { id title } }', undefined, options).received(2)
+    const fields = ['postAdded { id title }', 'postUpdated { id title updatedAt }', 'postDeleted']
+    const all = fields.map((field, at) =>
+      socket.begin(`subscription { ${field} }`, undefined, options).received(at === 0 ? 2 : 1),
+    )
+    return await Promise.all(all)
   }
   assert.deepEqual(await resume(after), await resume(before))
   // New rows get the ids that they would have had, also where the last row was deleted.
@@ -89,11 +93,12 @@ async function fill(source: TestDatabase) {
   const post = async (text: string) =>
     String(Object((await read(app, create, { token, variables: { text } })).createPost).id)
   await events.listening(post)
-  await post(odd)
+  await read(app, `mutation { updatePost(id: ${await post(odd)}, title: "Changed") { id } }`, { token })
   await post('x'.repeat(65_536))
   await read(app, `mutation { deletePost(id: ${await post('deleted')}) }`, { token })
   const comment = 'mutation ($text: String!) { addComment(postId: 1, text: $text) { id } }'
-  await read(app, comment, { token, variables: { text: odd } })
+  const commented = await read<{ addComment: { id: string } }>(app, comment, { token, variables: { text: odd } })
+  await read(app, `mutation { updateComment(id: ${commented.addComment.id}, text: "Changed") { id } }`, { token })
   const order = await createOrder(app, id, [{ name: odd.slice(0, 12), quantity: 2, price: 7 }], token)
   await pay(app, 'one', { amount: 12.5 }, token)
   await payOrder(app, order.id, 'two', token)
