@@ -92,4 +92,4 @@ function pathOf(request: FastifyRequest): string {
   return isPlain ? path : (request.routeOptions.url ?? '(unknown)')
 }
 
-const secretPath = /resets?\/|[\w-]{40}/i
+const secretPath = /resets?\/|(?<![\w-])[\w-]{43}(?![\w-])/i

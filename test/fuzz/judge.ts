@@ -52,7 +52,7 @@ function answerProblem(sent: HttpRequest | RawBytes, { status, headers, body }: 
 
 /** The statuses that are allowed without a limit, a fault or maintenance. */
 const allowed = new Set([
-  ...[101, 200, 201, 204, 304, 308],
+  ...[101, 200, 201, 202, 204, 304, 308],
   ...[400, 401, 403, 404, 405, 408, 409, 412, 413, 415, 417, 421, 431],
 ])
 

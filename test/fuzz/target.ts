@@ -102,6 +102,10 @@ function serve({ kind, location }: TestDatabase): DuetProcess {
     DATABASE_URL: kind === 'sqlite' ? `sqlite:${location}` : location,
     TOKEN_KEYS: tokenKeys,
     DEMO_DATA: 'true',
+    // Nobody listens there. Otherwise mails would be in the log.
+    SMTP_URL: 'smtp://127.0.0.1:1',
+    MAIL_FROM: 'duet@example.com',
+    PUBLIC_URL: 'http://127.0.0.1:4000',
     RATE_LIMIT_MAX: '0',
     LOGIN_LIMIT_MAX: '0',
     SOCKET_MESSAGES_PER_SECOND: '0',
