@@ -3,6 +3,7 @@ import { parseEnv } from 'node:util'
 import { ConfigError } from './core/errors.ts'
 import {
   parseChoice,
+  parseCurrency,
   parseDatabase,
   parseHosts,
   parseInteger,
@@ -108,6 +109,7 @@ export function readConfig(environment: Environment) {
     sessionTtlSeconds: integer('SESSION_TTL_SECONDS', 1, 3650 * 86_400),
     mail: parseMail(read('SMTP_URL'), read('MAIL_FROM'), read('PUBLIC_URL'), isLocal),
     idempotencyTtlSeconds: integer('IDEMPOTENCY_TTL_SECONDS', 1, 365 * 86_400),
+    currency: Object.freeze({ code: parseCurrency(read('CURRENCY')), digits: integer('CURRENCY_DIGITS', 0, 4) }),
     linkPrefix: text('LINK_PREFIX', prefix, prefixRule),
     rateLimit: Object.freeze({
       max: integer('RATE_LIMIT_MAX', 0, 1_000_000_000),

@@ -6,6 +6,8 @@ interface Settings {
   readonly policy: 'open' | 'enforced'
   /** Who may create accounts: everybody or admins. */
   readonly signUp: 'open' | 'closed'
+  /** How amounts are shown, if the operator has said it: with these decimals. */
+  readonly currency?: { readonly code: string; readonly digits: number }
 }
 
 export const root = document.querySelector<HTMLElement>('#app') ?? document.body

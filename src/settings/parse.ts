@@ -82,6 +82,11 @@ export function parseMail(url: string, from: string, publicUrl: string, isLocal:
 const webAddress = /^https?:\/\/[\w.:[\]-]+(?:\/[\w.~-]+)*\/?$/
 const sender = /^(?:[^<>\p{Cc}]*<[^\s<>@,;\p{Cc}]+@[^\s<>@,;\p{Cc}]+>|[^\s<>@,;\p{Cc}]+@[^\s<>@,;\p{Cc}]+)$/u
 
+export function parseCurrency(code: string): string | undefined {
+  if (code === '' || Intl.supportedValuesOf('currency').includes(code)) return code || undefined
+  throw new ConfigError('CURRENCY: must be an ISO code such as EUR')
+}
+
 export function parsePaths(value: string): readonly string[] {
   return listOf(value, path => /^\/[^\s?#]*$/.test(path), 'RATE_LIMIT_PATHS: must be paths such as /api/')
 }

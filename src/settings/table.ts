@@ -84,6 +84,11 @@ export const settings = {
     default: 'the address that it listens on',
   },
   IDEMPOTENCY_TTL_SECONDS: { fallback: '86400', meaning: 'how long the keys of payments are kept' },
+  CURRENCY: {
+    meaning: 'ISO code, such as EUR, that the console shows amounts with',
+    default: 'amounts are plain numbers',
+  },
+  CURRENCY_DIGITS: { fallback: '0', meaning: 'decimals of CURRENCY, from 0 to 4: with 2, 3607 is shown as 36.07' },
   LINK_PREFIX: { meaning: 'prefix of all addresses in Location and links' },
   RATE_LIMIT_MAX: { fallback: '100', meaning: 'requests per window and client; 0: no limit' },
   RATE_LIMIT_WINDOW_MS: { fallback: '60000', meaning: 'length of the window' },

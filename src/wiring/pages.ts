@@ -38,7 +38,9 @@ export async function serveForDevelopers(server: FastifyInstance, config: Config
   serveGraphiqlAssets(server)
   const metrics = config.metricsToken !== undefined ? 'token' : config.metricsOpen ? 'open' : 'off'
   const { accessPolicy: policy, signUp } = config
-  serveConsole(server, { metrics, policy, signUp, demoLogin: shownLogin })
+  const { code, digits } = config.currency
+  const currency = code === undefined ? undefined : { code, digits }
+  serveConsole(server, { metrics, policy, signUp, currency, demoLogin: shownLogin })
 }
 
 /** The typed client. */

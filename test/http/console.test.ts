@@ -89,7 +89,7 @@ describe('GET /console', () => {
       assertRefusal(await ask(app.url + path), 404, 'Not found')
   })
 
-  it('offers the demo login only if it works, and knows the policies for accounts, data and metrics', async () => {
+  it('offers the demo login only if it works, and knows the policies for accounts, data and metrics, and the currency', async () => {
     const settings = async (env: Readonly<Record<string, string>>) => {
       await using other = await startTestApp(env)
       const { body } = await ask(`${other.url}/console`)
@@ -101,7 +101,15 @@ describe('GET /console', () => {
     const demoLogin = { email: 'ada@example.com', password: 'demo-password' }
     const demo = { DEMO_DATA: 'true', METRICS_TOKEN: 'secret' }
     assert.deepEqual(await settings(demo), { metrics: 'token', ...policies, demoLogin })
-    const production = { NODE_ENV: 'production', EXPLORERS: 'on', TOKEN_KEYS: tokenKeys, SIGN_UP: 'closed' }
-    assert.deepEqual(await settings(production), { metrics: 'off', policy: 'enforced', signUp: 'closed' })
+    const production = {
+      NODE_ENV: 'production',
+      EXPLORERS: 'on',
+      TOKEN_KEYS: tokenKeys,
+      SIGN_UP: 'closed',
+      CURRENCY: 'EUR',
+      CURRENCY_DIGITS: '2',
+    }
+    const currency = { code: 'EUR', digits: 2 }
+    assert.deepEqual(await settings(production), { metrics: 'off', policy: 'enforced', signUp: 'closed', currency })
   })
 })

@@ -14,6 +14,8 @@ export interface ConsoleSettings {
   readonly policy: 'open' | 'enforced'
   /** Who may create accounts: everybody, or admins. */
   readonly signUp: 'open' | 'closed'
+  /** How amounts are shown. The service itself knows only their numbers. */
+  readonly currency?: { readonly code: string; readonly digits: number } | undefined
 }
 
 /**
