@@ -8,7 +8,7 @@ import { browserMissing, openPage, startBrowser } from '../support/browser.ts'
 import { inForm, onlyInFull } from '../support/form.ts'
 import { logIn } from '../support/rest.ts'
 import { metricOf } from '../support/sockets.ts'
-import { waitUntil } from '../support/wait.ts'
+import { testTimeoutMs, waitUntil } from '../support/wait.ts'
 
 const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
 const phone = { viewport: { width: 375, height: 720 } }
@@ -151,10 +151,12 @@ test('the pages', { skip: browserMissing }, async suite => {
 
   await suite.test('show the address by which they were reached, behind a gateway with a prefix too', async () => {
     await using context = await browser.newContext(desk)
+    context.setDefaultTimeout(testTimeoutMs)
     const page = await context.newPage()
     await page.route('http://gateway.example/duet/**', async route => {
       const url = route.request().url().replace('http://gateway.example/duet', app.url)
-      await route.fulfill({ response: await route.fetch({ url, headers: { host: new URL(app.url).host } }) })
+      const headers = { accept: route.request().headers().accept ?? '', host: new URL(app.url).host }
+      await route.fulfill({ response: await route.fetch({ url, headers }) })
     })
     const shown = async (path: string) => {
       await page.goto(`http://gateway.example/duet${path}`)
@@ -163,6 +165,7 @@ test('the pages', { skip: browserMissing }, async suite => {
       assert.ok(!text.includes(app.url), path)
       return text
     }
+    assert.match(await shown('/'), /curl -s http:\/\/gateway\.example\/duet\/graphql /)
     assert.match(await shown('/docs/clients'), /'http:\/\/gateway\.example\/duet\/graphql'/)
     assert.match(await shown('/docs/readme'), /ws:\/\/gateway\.example\/duet\/graphql/)
     await shown('/docs/tutorial')

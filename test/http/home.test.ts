@@ -5,7 +5,7 @@ import { test } from 'node:test'
 import { startTestApp } from '../support/app.ts'
 import { ask, sendRaw } from '../support/http.ts'
 import { assertRefusal } from '../support/refusal.ts'
-import { codeIn } from './html.ts'
+import { codeIn, textOf } from './html.ts'
 
 const root = join(import.meta.dirname, '..', '..')
 const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { version: string }
@@ -119,7 +119,7 @@ test('a Host or X-Forwarded-Proto that cannot be trusted is not in the page', as
   const shown = async (port: number, host: string, more = '') => {
     const head = `GET / HTTP/1.1\r\nHost: ${host}\r\nAccept: text/html\r\n${more}\r\n`
     const { status, body } = await sendRaw(port, head)
-    return status === 200 ? /curl -s (\S+)\/health/.exec(body)?.[1] : String(status)
+    return status === 200 ? /curl -s (\S+)\/health/.exec(textOf(body))?.[1] : String(status)
   }
   const own = `http://127.0.0.1:${app.port}`
   for (const host of ['a"><script>', "a';id;'", '$(id)', 'a b', 'a/b', '-x', 'a:99999999', 'a'.repeat(300)]) {

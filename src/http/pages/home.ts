@@ -74,6 +74,7 @@ function homePage({ database, demoLogin, accessPolicy }: HomeOptions, base: stri
       ? ''
       : `<p class="note">There is demo data to play with. Sign in as <code>${escapeHtml(demoLogin.email)}</code> with
 the password <code>${escapeHtml(demoLogin.password)}</code>.</p>`
+  const command = (text: string) => escapeHtml(text).replace(base, '<span class="here">$&</span>')
   const path = accessPolicy === 'open' && demoLogin !== undefined ? '/users/1' : '/health/ready'
   return `<main id="content" class="home">
 <h1>One service, two interfaces</h1>
@@ -90,8 +91,8 @@ ${card('docs', 'Documentation', 'Guides, and every operation of both interfaces.
 ${login}
 <section class="try" aria-labelledby="try">
 <h2 id="try">Try it in a terminal</h2>
-<pre tabindex="0" aria-label="A request over HTTP"><code>${escapeHtml(`curl -s ${base}${path}`)}</code></pre>
-<pre tabindex="0" aria-label="A request in GraphQL"><code>${escapeHtml(graphqlExample(base))}</code></pre>
+<pre tabindex="0" aria-label="A request over HTTP"><code>${command(`curl -s ${base}${path}`)}</code></pre>
+<pre tabindex="0" aria-label="A request in GraphQL"><code>${command(graphqlExample(base))}</code></pre>
 </section>
 <ul class="more" aria-label="For programs"><li><a href="openapi.json">OpenAPI document</a></li><li><a
 href="docs/schema.graphql">GraphQL schema</a></li><li><a href="client.js">Typed client</a></li><li><a
