@@ -79,6 +79,14 @@ describe('the console, for all users', { skip: browserMissing }, () => {
       await fill(view, tab)
       await look(tab)
     }
+    await page.evaluate("location.hash = '#/posts/1'")
+    await page.getByLabel('Your comment').waitFor()
+    await page.getByRole('button', { name: 'Edit “' }).click()
+    await page.getByLabel('Title').fill('Another title')
+    await page.keyboard.press('Escape')
+    await page.getByRole('dialog').waitFor()
+    await look('an edited post')
+    await view.button('Discard it').click()
     await view.show('Users')
     await view.button('New user').click()
     await look('New user')
@@ -88,7 +96,9 @@ describe('the console, for all users', { skip: browserMissing }, () => {
     await view.button('Sign in').click()
     await look('Sign in')
     await page.keyboard.press('Escape')
-    for (const place of onlyInFull ? ['sign-up'] : ['sign-up', 'forgot', 'reset/secret', 'reset', 'nowhere']) {
+    for (const place of onlyInFull
+      ? ['sign-up']
+      : ['sign-up', 'forgot', 'reset/secret', 'reset', 'nowhere', 'posts/1', 'posts/0']) {
       await page.evaluate(`location.hash = '#/${place}'`)
       await look(place)
     }
@@ -129,7 +139,7 @@ describe('the console, for all users', { skip: browserMissing }, () => {
         .map(([name]) => name)`)
       assert.deepEqual(small, tab === 'Requests' ? [''] : [], tab) // a checkbox, whose label can be touched too
     }
-    for (const place of ['account', 'forgot', 'reset/secret', 'nowhere']) {
+    for (const place of ['posts/1', 'account', 'forgot', 'reset/secret', 'nowhere']) {
       await view.page.evaluate(`location.hash = '#/${place}'`)
       await view.page.locator('main h1').filter({ hasNotText: 'Health' }).waitFor()
       assert.equal(await view.page.evaluate('document.documentElement.scrollWidth'), 375, place)

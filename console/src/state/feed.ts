@@ -22,6 +22,9 @@ import { withSession } from './session.ts'
 /** The least and the largest number of posts per request. */
 const pageSizes = { first: 10, most: 50 }
 
+/** The time between reads of the numbers of likes and comments, while the feed or a post is on the screen. */
+const figuresMs = 30_000
+
 export const morePosts = signal(false)
 
 /** Newest first. Absent if not read yet. */
@@ -40,7 +43,11 @@ export function watchFeed(): void {
     const onData = ({ postAdded }: { postAdded: PostData }) => addPost(postAdded)
     follow(api.live, [{ document: documents.postAdded, onData }], readIfOpen)
   })
-  addEventListener('focus', readFigures.run) // likes send no events
+  // Likes send no events, and comments only to those who have them open.
+  addEventListener('focus', readFigures.run)
+  setInterval(() => {
+    if (!document.hidden) readFigures.run()
+  }, figuresMs)
   api.live.onState(({ state }) => {
     if (state !== 'live') return
     if (readFeed.problem.peek() !== undefined) readFeed.run()

@@ -24,6 +24,8 @@ interface Props<Kind extends Edit> {
   readonly save: (edit: Kind) => Promise<void>
   /** The same changes, made to what is stored now. */
   readonly onStored: (edit: Kind) => Kind
+  /** The fields that the user has changed, if there are several. */
+  readonly changed?: readonly string[]
   /** The labels of the fields, with both versions of them. */
   readonly rows: (edit: Kind) => readonly (readonly [label: string, mine: string, theirs: string])[]
   readonly class?: string
@@ -35,7 +37,7 @@ interface Props<Kind extends Edit> {
  * chooses. What others change appears beside the edit, never in it.
  */
 export function Editing<Kind extends Edit>(props: Props<Kind>) {
-  const { what, postId, draft, stored, save, onStored, rows, class: look = 'fields', children } = props
+  const { what, postId, draft, stored, save, onStored, changed = [], rows, class: look = 'fields', children } = props
   const action = useAction()
   const comparing = useSignal(false)
   const edit = draft.value
@@ -85,8 +87,13 @@ export function Editing<Kind extends Edit>(props: Props<Kind>) {
         <Dialog title="Somebody else was faster" onClose={compare(false)} wide>
           <Notice problem={action.problem} onAgain={action.again} />
           <Versions rows={rows(edit)} busy={action.busy} onMine={() => trySaving(onStored(edit))} onTheirs={done}>
-            While you were editing, somebody has changed this {what}. Nothing of yours is written yet. To change your
-            text first, close this.
+            While you were editing, somebody has changed this {what}. Nothing of yours is written yet.
+            {changed.length > 0 && (
+              <>
+                {' '}
+                You changed: <b>{changed.join(', ')}</b>. Only that is written if you save.
+              </>
+            )}
           </Versions>
         </Dialog>
       )}

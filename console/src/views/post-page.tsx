@@ -1,5 +1,5 @@
 import { useEffect } from 'preact/hooks'
-import { Empty } from '../parts/empty.tsx'
+import { Head } from '../parts/head.tsx'
 import { Icon } from '../parts/icon.tsx'
 import { Notice } from '../parts/notice.tsx'
 import { openPage, readerOf } from '../state/comments.ts'
@@ -7,16 +7,15 @@ import { missing, posts } from '../state/posts.ts'
 import { go, goBack, href } from '../state/route.ts'
 import { Comments } from './comments.tsx'
 import { Unsent } from './gone.tsx'
-import { PostBody } from './post.tsx'
+import { CommentCount, PostBody } from './post.tsx'
 
 /** A post on its own page, with its comments. What others change appears automatically. */
 export function PostPage({ id }: { readonly id: string }) {
   useEffect(() => openPage(id), [id])
   const post = posts.value.get(id)
-  const title = post?.title ?? 'Post'
   useEffect(() => {
-    document.title = `${title} · Duet console`
-  }, [title])
+    if (post !== undefined && !post.gone) document.title = `${post.title} · Duet console`
+  }, [post?.title, post?.gone])
   const { busy, problem, run } = readerOf(id)
   return (
     <>
@@ -32,13 +31,11 @@ export function PostPage({ id }: { readonly id: string }) {
       <Notice problem={problem.value} onAgain={run} />
       {post?.gone || (post === undefined && missing.value === id) ? (
         <>
-          <Empty icon="trash" title={post === undefined ? 'There is no such post' : 'This post is deleted'}>
-            <p>
-              {post === undefined
-                ? 'It is deleted, or it never existed.'
-                : `“${post.title}” was deleted by its author or an admin.`}
-            </p>
-          </Empty>
+          {post === undefined ? (
+            <Head title="There is no such post" text="It is deleted, or it never existed." />
+          ) : (
+            <Head title="This post is deleted" text={`“${post.title}” was deleted by its author or an admin.`} />
+          )}
           <Unsent postId={id} />
         </>
       ) : post === undefined ? (
@@ -49,6 +46,7 @@ export function PostPage({ id }: { readonly id: string }) {
             post={post}
             whole
             heading={<h1 id={`post-${id}`}>{post.title}</h1>}
+            button={<CommentCount count={post.commentCount} />}
             onDeleted={() => go('feed', undefined, { replace: true })}
           >
             <Comments post={post} />

@@ -44,10 +44,7 @@ export function PostCard({ post }: { readonly post: Post }) {
             aria-expanded={isOpen}
             onClick={() => (isOpen ? closeComments(id) : openComments(id))}
           >
-            <Icon name="comment" />
-            <span class="number">
-              {commentCount} {commentCount === 1 ? 'comment' : 'comments'}
-            </span>
+            <CommentCount count={commentCount} />
           </button>
         }
       >
@@ -57,12 +54,23 @@ export function PostCard({ post }: { readonly post: Post }) {
   )
 }
 
+export function CommentCount({ count }: { readonly count: number }) {
+  return (
+    <span class="count">
+      <Icon name="comment" />
+      <span class="number">
+        {count} {count === 1 ? 'comment' : 'comments'}
+      </span>
+    </span>
+  )
+}
+
 interface BodyProps {
   readonly post: Post
   readonly heading: ComponentChildren
-  /** A button beside the one for likes. */
-  readonly button?: ComponentChildren
-  /** Whether a long text is shown from the beginning. */
+  /** What stands beside the button for likes. */
+  readonly button: ComponentChildren
+  /** Whether the page shows only this post, so that a long text is not cut. */
   readonly whole?: boolean
   readonly onDeleted?: () => void
   /** The comments. */
@@ -82,7 +90,14 @@ export function PostBody({ post, heading, button, whole = false, onDeleted, chil
     if (!isEdited && wasEdited.current) article.current?.focus() // the form that had the focus is gone
     wasEdited.current = isEdited
   }, [isEdited])
-  if (isEdited) return <PostEditor post={post} />
+  if (isEdited) {
+    return (
+      <>
+        {whole && <h1>Edit the post</h1>}
+        <PostEditor post={post} />
+      </>
+    )
+  }
   return (
     <>
       <article ref={article} aria-labelledby={`post-${id}`} tabIndex={-1}>
@@ -208,6 +223,7 @@ function PostEditor({ post }: { readonly post: Post }) {
       stored={stored}
       save={mine => updatePost(id, mine)}
       onStored={mine => ({ ...stored, ...changesOf(mine), base: stored })}
+      changed={Object.keys(changesOf(edit)).map(name => (name === 'content' ? 'text' : name))}
       rows={mine => [
         ['Title', mine.title, title],
         ['Text', mine.content, content],
