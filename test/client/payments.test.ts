@@ -52,6 +52,28 @@ describe('Payments of the client', () => {
     assert.ok(first >= 125 && first <= 250 && second >= 250 && second <= 500 && third >= 500 && third <= 1000)
   })
 
+  it('and orders of all users are listed, newest first, with their times and owners', async () => {
+    using client = connectTo(app)
+    const [ann, bob] = [await createUser(app), await createUser(app)]
+    const { all, create, follow, list } = orders(client.duet)
+    const placed = [
+      await create(ann.id, someItems()),
+      await create(bob.id, someItems()),
+      await create(ann.id, someItems()),
+    ]
+    assert.deepEqual(await all({ sort: '-id', limit: 2 }).toArray(3), placed.toReversed())
+    assert.deepEqual(await list(ann.id, { sort: '-id' }).toArray(), [placed[2], placed[0]])
+    assert.deepEqual(
+      placed.map(({ user_id }) => user_id),
+      [ann.id, bob.id, ann.id],
+    )
+    const { order } = await follow(placed[1] ?? assert.fail(), 'pay')
+    assert.deepEqual(await all({ status: 'shipped', sort: '-id' }).toArray(1), [order])
+    const { payment } = await payments(client.duet).pay(73)
+    const newest = await payments(client.duet).list({ sort: '-id', limit: 1 }).toArray(2)
+    assert.deepEqual([newest[0], newest[1]?.order_id], [payment, order.id])
+  })
+
   it('have a unique key, or the key of the caller, and are made once per key', async () => {
     using client = connectTo(app)
     const { get, pay } = payments(client.duet)

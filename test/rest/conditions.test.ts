@@ -7,6 +7,7 @@ import type { UserStore } from '../../src/core/store.ts'
 import { Users } from '../../src/core/users/operations.ts'
 import { MemoryEventBus } from '../../src/events/memory-event-bus.ts'
 import { startTestApp, startTestAppOn } from '../support/app.ts'
+import { TestClock } from '../support/clock.ts'
 import { engineKinds } from '../support/engines.ts'
 import { inForm } from '../support/form.ts'
 import { type RawResponse, sendRaw } from '../support/http.ts'
@@ -313,19 +314,21 @@ describe('The headers of conditional requests', () => {
 })
 
 test('orders under another prefix of links have other tags, and users have the same', async () => {
-  await using plain = await startTestApp({ DEMO_DATA: 'true' })
-  await using shop = await startTestApp({ DEMO_DATA: 'true', LINK_PREFIX: '/shop' })
+  const clock = new TestClock() // so that the orders of both have the same time
+  await using plain = await startTestApp({ DEMO_DATA: 'true' }, { clock })
+  await using shop = await startTestApp({ DEMO_DATA: 'true', LINK_PREFIX: '/shop' }, { clock })
   const tags = async (path: string) => [tagOf(await send(plain, `GET ${path}`)), tagOf(await send(shop, `GET ${path}`))]
   const [user, same] = await tags('/users/1')
   assert.equal(user, same)
   const [order = '', other = ''] = await tags('/orders/1')
-  assert.notEqual(order, other)
+  assert.ok(other.startsWith(order.replace(/"$/, '.')), `${order} ${other}`)
   assert.equal((await sendIf(shop, 'GET /orders/1', { 'if-none-match': order })).status, 200)
   assert.equal((await sendIf(shop, 'GET /orders/1', { 'if-none-match': other })).status, 304)
   for (const tag of [order, other.replace(/."$/, '."')])
     assertRefusal(await sendIf(shop, 'DELETE /orders/1', { 'if-match': tag }), 412, 'The order has changed')
-  const payIf = (tag: string) => payOrder(shop, 3, undefined, undefined, { 'if-match': tag })
-  const [plainTag = '', shopTag = ''] = await tags('/orders/3')
+  const [pending] = bodyOf<OrderBody[]>(await send(shop, 'GET /orders?status=pending_payment&after=1&limit=1'))
+  const payIf = (tag: string) => payOrder(shop, pending?.id ?? 0, undefined, undefined, { 'if-match': tag })
+  const [plainTag = '', shopTag = ''] = await tags(`/orders/${pending?.id}`)
   assertRefusal(await payIf(plainTag), 412, 'The order has changed')
   assert.equal((await payIf(shopTag)).status, 200)
   assert.equal((await sendIf(shop, 'DELETE /orders/1', { 'if-match': other })).status, 204)
