@@ -59,6 +59,8 @@ export class SessionKeeper {
   readonly #clock: Clock
   readonly #listeners = new Set<SessionListener>()
   #token: Token | undefined
+  /** The same object until the session changes, as views need it. */
+  #session: Session | undefined
   #renewal: Promise<void> | undefined
   #cancelTimer = () => {}
   #isClosed = false
@@ -68,12 +70,13 @@ export class SessionKeeper {
     this.#storage = storage
     this.#clock = clock
     this.#token = tokenIn(storage.get())
+    this.#session = this.#token && sessionOf(this.#token)
     this.#schedule()
     storage.watch?.(() => this.#adopt(tokenIn(storage.get())))
   }
 
   get session(): Session | undefined {
-    return this.#token && sessionOf(this.#token)
+    return this.#session
   }
 
   listen(listener: SessionListener): () => void {
@@ -180,8 +183,9 @@ export class SessionKeeper {
 
   #take(token: Token | undefined, change: SessionChange): void {
     this.#token = token
+    this.#session = token && sessionOf(token)
     this.#schedule()
-    notify(this.#listeners, this.session, change)
+    notify(this.#listeners, this.#session, change)
   }
 
   #schedule(): void {

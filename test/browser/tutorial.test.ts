@@ -1,15 +1,18 @@
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { cpSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { promisify } from 'node:util'
+import { build } from 'vite'
 import { startTestApp } from '../support/app.ts'
 import { browserMissing, openPage, startBrowser } from '../support/browser.ts'
 import { temporaryFolder } from '../support/folder.ts'
 import { freePort } from '../support/ports.ts'
 
-const tutorial = readFileSync(join(import.meta.dirname, '..', '..', 'docs', 'tutorial.md'), 'utf8')
+const root = join(import.meta.dirname, '..', '..')
+const tutorial = readFileSync(join(root, 'docs', 'tutorial.md'), 'utf8')
+const readme = readFileSync(join(root, 'client', 'README.md'), 'utf8')
 
 /** The code blocks of one step of the tutorial. */
 function blocksOf(step: number, language: string): readonly string[] {
@@ -21,6 +24,29 @@ function only(step: number, language: string): string {
   const blocks = blocksOf(step, language)
   assert.equal(blocks.length, 1, `step ${step} has one block of ${language}`)
   return blocks[0] ?? ''
+}
+
+const main = `import { StrictMode } from 'react'
+import { createRoot } from 'react-dom/client'
+import App from './App.tsx'
+import { Posts } from './Posts.tsx'
+
+createRoot(document.getElementById('root')!).render(<StrictMode><App /><Posts /></StrictMode>)
+`
+const compilerOptions = {
+  target: 'es2023',
+  lib: ['es2023', 'dom', 'dom.iterable'],
+  module: 'esnext',
+  moduleResolution: 'bundler',
+  types: [],
+  jsx: 'react-jsx',
+  strict: true,
+  noUnusedLocals: true,
+  verbatimModuleSyntax: true,
+  erasableSyntaxOnly: true,
+  allowImportingTsExtensions: true,
+  noEmit: true,
+  skipLibCheck: true,
 }
 
 test('the tutorial leads, step by step, to a page with live comments that survives a restart', {
@@ -82,6 +108,40 @@ test('the tutorial leads, step by step, to a page with live comments that surviv
   await commentInTerminal()
   await comments.nth(count).waitFor()
   assert.equal(await comments.count(), count + 1)
+
+  // What the template of step 6 has around its App.tsx, and the example of the client's README, with the client as `npm pack` makes it.
+  const project = join(folder.path, 'my-app')
+  const packages = join(project, 'node_modules')
+  mkdirSync(packages, { recursive: true })
+  for (const name of ['react', 'react-dom', 'scheduler', '@types'])
+    symlinkSync(join(root, 'node_modules', name), join(packages, name))
+  for (const part of ['package.json', 'dist'])
+    cpSync(join(root, 'client', part), join(packages, 'duet-client', part), { recursive: true })
+  const write = (name: string, text: string) => writeFileSync(join(project, name), text)
+  write('index.html', '<!doctype html><div id="root"></div><script type="module" src="main.tsx"></script>')
+  write('main.tsx', main)
+  write('App.tsx', here(only(6, 'tsx')))
+  write('Posts.tsx', here(/^```tsx\n(.*?)^```/ms.exec(readme)?.[1] ?? assert.fail()))
+  write('tsconfig.json', JSON.stringify({ compilerOptions, include: ['*.tsx'] }))
+  await promisify(execFile)(join(root, 'node_modules', '.bin', 'tsc'), ['-p', project]).catch(({ stdout }) => {
+    assert.fail(stdout)
+  })
+  await build({
+    root: project,
+    base: './',
+    configFile: false,
+    logLevel: 'error',
+    build: { outDir: join(site, 'react') },
+  })
+  await using react = await openPage(browser, `${app.url}/app/react/index.html`)
+  await react.page.getByText('Ada Lovelace: Hello from the page').waitFor()
+  await react.page.getByRole('button', { name: 'Sign in as Ada' }).click()
+  await react.page.getByLabel('Your comment').fill('Hello from React')
+  await react.page.getByRole('button', { name: 'Comment' }).click()
+  for (const each of [page, react.page]) await each.getByText('Ada Lovelace: Hello from React').waitFor()
+  assert.equal(await react.page.getByLabel('For everybody').getByRole('listitem').count(), 5)
+  assert.deepEqual(react.troubles, [])
+
   const expected = /401 \(Unauthorized\)|ERR_CONNECTION_REFUSED|WebSocket/ // caused by the wrong password and by the restart
   assert.deepEqual(
     troubles.filter(text => !expected.test(text)),

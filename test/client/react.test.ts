@@ -1,0 +1,152 @@
+import assert from 'node:assert/strict'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { after, before, describe, it } from 'node:test'
+import type { Browser, Page, Route } from 'playwright-core'
+import { build } from 'vite'
+import { startTestApp } from '../support/app.ts'
+import { browserMissing, openPage, startBrowser } from '../support/browser.ts'
+import { temporaryFolder } from '../support/folder.ts'
+import { read } from '../support/graphql.ts'
+import { logIn } from '../support/rest.ts'
+
+describe('The hooks for React, in StrictMode', { skip: browserMissing }, () => {
+  const folder = temporaryFolder()
+  let app: Awaited<ReturnType<typeof startTestApp>>
+  let browser: Browser
+  let token: string
+  before(async () => {
+    const settings = { root: import.meta.dirname, configFile: false, logLevel: 'error' } as const
+    const lib = { entry: 'react-page.ts', formats: ['es' as const], fileName: () => 'page.js' }
+    const define = { 'process.env.NODE_ENV': '"development"' }
+    await build({ ...settings, define, build: { outDir: folder.path, emptyOutDir: false, lib } })
+    const html = '<!doctype html><title>Hooks</title><body></body><script type="module" src="page.js"></script>'
+    writeFileSync(join(folder.path, 'index.html'), html)
+    app = await startTestApp({ DEMO_DATA: 'true', RATE_LIMIT_MAX: '0', PUBLIC_DIR: folder.path })
+    browser = await startBrowser()
+    token = await logIn(app, 'ada@example.com', 'demo-password')
+  })
+  after(async () => {
+    await browser?.close()
+    await app?.[Symbol.asyncDispose]()
+    folder[Symbol.dispose]()
+  })
+
+  const opened = async () => {
+    const { page, troubles, ...rest } = await openPage(browser, `${app.url}/app/`)
+    await page.waitForFunction('globalThis.test')
+    const body = () => page.innerText('body')
+    const run = (code: string) => page.evaluate(code)
+    return { page, troubles, body, run, ...rest }
+  }
+  const comment = (text: string, postId = 1) =>
+    read(app, 'mutation ($postId: ID!, $text: String!) { addComment(postId: $postId, text: $text) { id } }', {
+      token,
+      variables: { postId, text },
+    })
+  const countOf = async (postId: number) => {
+    const { post } = await read<{ post: { commentCount: number } }>(app, `{ post(id: ${postId}) { commentCount } }`)
+    return post.commentCount
+  }
+
+  it('show what is there and what happens, and end everything with the component', async () => {
+    await using view = await opened()
+    const count = await countOf(1)
+    await view.run("test.show('post')")
+    await view.page.getByText(new RegExp(`^live .*: ${count}, newest none \\| false`)).waitFor()
+    await comment('Seen at once')
+    await view.page.getByText(new RegExp(`: ${count + 1}, newest Seen at once \\| false`)).waitFor()
+    await read(app, 'mutation { deletePost(id: 1) }', { token })
+    await view.page.getByText('no post').waitFor() // the subscription has ended, too
+    await view.run("test.show('post', '2')")
+    await view.page.getByText(/^live .*, newest Seen at once \| false/).waitFor()
+
+    const requests = await held(view.page)
+    await view.run('test.refetch()')
+    const route = await requests.next()
+    const [failed] = await Promise.all([view.page.waitForEvent('requestfailed'), view.run("test.show('nothing')")])
+    assert.equal(failed, route.request(), 'the request under way was cancelled')
+    await requests.release()
+    assert.deepEqual([await view.body(), await view.run('test.live()')], ['', 'idle'])
+    assert.deepEqual(view.troubles, [])
+  })
+
+  it('never show an answer for something else, or one that is older', async () => {
+    await using view = await opened()
+    await view.run("test.show('post', '3')")
+    await view.page.getByText(/^live .* \| false/).waitFor()
+    const requests = await held(view.page)
+    await view.run("test.show('post', '4')")
+    const late = await requests.next()
+    await view.run("test.show('post', '5')")
+    const { post } = await read<{ post: { title: string } }>(app, '{ post(id: 5) { title } }')
+    await (await requests.next()).continue()
+    await view.page.getByText(post.title).waitFor()
+    await late.continue().catch(() => {}) // it was cancelled
+    await requests.release()
+    const seen = (await view.run('test.seen')) as readonly string[]
+    const other = seen.filter(text => /4 |abort/.test(text) && !text.includes('4 no data'))
+    assert.deepEqual([other, seen.at(-1)?.includes(post.title)], [[], true])
+  })
+
+  it('read once more for all that happened while they read, and keep the data when that fails', async () => {
+    await using view = await opened()
+    await view.run("test.show('post', '6')")
+    await view.page.getByText(/^live .* \| false/).waitFor()
+    const before = await view.body()
+    const requests = await held(view.page)
+    await view.run('test.refetch()')
+    const first = await requests.next()
+    await view.run('for (let n = 0; n < 50; n++) test.refetch()')
+    await first.continue()
+    const second = await requests.next()
+    await second.abort()
+    await view.page.getByText(/\| false \| .*reached/i).waitFor()
+    assert.ok((await view.body()).startsWith(before.slice(0, -' | '.length)), 'the data is still there')
+    assert.equal(requests.waiting.length, 0)
+    await requests.release()
+    await view.run('test.refetch()')
+    await view.page.getByText(before, { exact: true }).waitFor()
+  })
+
+  it('follow the session: each user gets their own data, and nobody that of another', async () => {
+    await using view = await opened()
+    await view.run("test.show('own')")
+    await view.page.getByText(/^user none: Authentication/i).waitFor()
+    await view.run("test.duet.signIn({ email: 'ada@example.com', password: 'demo-password' })")
+    await view.page.getByText('user 1: Ada Lovelace').waitFor()
+    const requests = await held(view.page, '**/users/me')
+    await view.run("test.duet.signIn({ email: 'grace@example.com', password: 'demo-password' })")
+    await view.page.getByText('user 2: undefined').waitFor()
+    await requests.release()
+    await view.page.getByText('user 2: Grace Hopper').waitFor()
+    await view.run('test.duet.signOut()')
+    await view.page.getByText(/^user none: Authentication/i).waitFor()
+  })
+})
+
+/** Holds the requests of a page. The test decides about each of them. */
+async function held(page: Page, url = '**/graphql') {
+  const waiting: Route[] = []
+  let wake = () => {}
+  await page.route(url, route => {
+    waiting.push(route)
+    wake()
+  })
+  return {
+    waiting,
+    async next(): Promise<Route> {
+      for (;;) {
+        const route = waiting.shift()
+        if (route !== undefined) return route
+        await new Promise<void>(resolve => {
+          wake = resolve
+        })
+      }
+    },
+    async release(): Promise<void> {
+      await page.unroute(url)
+      for (const route of waiting) await route.continue().catch(() => {}) // some were cancelled
+    },
+  }
+}
