@@ -173,7 +173,7 @@ for (const kind of engineKinds) {
 
     it('q finds the users whose name or e-mail begins with a text, ignoring case, each once, and pages go on', async () => {
       const mark = `q${Math.random().toString(36).slice(2)}`
-      const add = async (name: string, email = 'nobody@example.com') => (await createUser(app, { name, email })).id
+      const add = async (name: string, email = 'searched@example.com') => (await createUser(app, { name, email })).id
       const ids = [
         await add(`${mark}`),
         await add('Somebody', `${mark.toUpperCase()}@example.com`),
