@@ -185,6 +185,8 @@ describe('accounts in the console', { skip: browserMissing }, () => {
     assert.deepEqual(await reload(), ['/graphql', '/users/me'])
     await page.evaluate(`localStorage.setItem('duet-person', JSON.stringify({ ...${person}, id: 1, name: 'Nobody' }))`)
     assert.deepEqual(await reload(), ['/graphql', '/users/me']) // it was that of another user
+    await page.evaluate("localStorage.setItem('duet-person', 'nonsense')")
+    assert.deepEqual(await reload(), ['/graphql', '/users/me'])
     await view.account.click()
     await view.button('Sign out').click()
     await view.button('Sign in').waitFor()

@@ -186,8 +186,12 @@ function remember(person: Person | undefined): void {
 }
 
 function remembered(): Person | undefined {
-  const { until = 0, ...person } = JSON.parse(localStorage.getItem(rememberedName) ?? '{}')
-  return Date.now() < until && until <= Date.now() + rememberedMs ? person : undefined
+  try {
+    const { until = 0, ...person } = JSON.parse(localStorage.getItem(rememberedName) ?? '{}')
+    return Date.now() < until && until <= Date.now() + rememberedMs ? person : undefined
+  } catch {
+    return undefined // another program has written it
+  }
 }
 
 /** The latest read of the signed-in user. */
