@@ -108,16 +108,8 @@ export async function startApp(config: Config, { stalledMs, mailEveryMs, ...give
   serveMetrics(server, metrics, lifecycle, config, common.collectMetrics)
   servePublicKeys(server, () => signer.publicKeys)
   const authenticate = authentication(server, tokens)
-  await serveRest({
-    server,
-    authenticate,
-    links: new Links(config.linkPrefix),
-    users,
-    orders,
-    payments,
-    tokens,
-    passwordResets,
-  })
+  const links = new Links(config.linkPrefix)
+  await serveRest({ server, authenticate, links, users, orders, payments, tokens, passwordResets })
   const showPage = config.explorers ? showGraphiql : undefined
   serveGraphQL({ server, authenticate, executor, showPage, sockets, lifecycle })
   await serveForDevelopers(server, config, { proxies, demoLoginWorks, publicFolder })

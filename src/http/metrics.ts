@@ -67,20 +67,16 @@ export class Metrics {
     },
   }
 
-  readonly #mails = new Counter({
+  /** Attempts to send a mail. */
+  readonly mails = new Counter({
     name: 'duet_mails_total',
     help: 'Attempts to send a mail, by outcome; given up: not sent, and not tried any more',
     labelNames: ['outcome'],
     registers: [this.registry],
   })
 
-  /** Counts an attempt to send a mail. */
-  mail(outcome: string): void {
-    this.#mails.inc({ outcome })
-  }
-
   constructor() {
-    for (const outcome of ['sent', 'failed', 'given up']) this.#mails.inc({ outcome }, 0)
+    for (const outcome of ['sent', 'failed', 'given up']) this.mails.inc({ outcome }, 0)
     this.#counter('duet_thread_restarts_total', 'Serving threads that ended and were replaced') // the main thread counts
     for (const metric of metricsOfNode()) this.registry.registerMetric(metric)
   }

@@ -18,7 +18,7 @@ export async function sendMails(
   if (mail === undefined) return
   if (!explorers) logger.warn('Links in mails lead to /console, which is off: see EXPLORERS')
   const onMail = (outcome: MailOutcome, error?: unknown) => {
-    metrics.mail(outcome)
+    metrics.mails.inc({ outcome })
     // Not the message: servers quote addresses in it.
     const { code, originalCode, responseCode } = (error ?? {}) as Readonly<Record<string, unknown>>
     const reason = { reason: originalCode ?? code ?? 'ETIMEDOUT', status: responseCode }
