@@ -154,7 +154,7 @@ const ignoreTokens = [
   /^GET \/metrics$/,
   /^GET \/\.well-known\/jwks\.json$/,
   /^GET \/(api\/?)?$/,
-  /^GET \/(openapi\.json|client\.js|pages\.css|header\.js|favicon\.ico|icon\.svg)$/,
+  /^GET \/(openapi\.json|client\.js|pages\.css|(header|reading|try)\.js|favicon\.ico|icon\.svg)$/,
   /^GET \/docs(\/.*)?$/,
   /^GET \/graphiql\/.*$/,
   /^GET \/console(\/.*)?$/,
