@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
+import type { Browser, BrowserContextOptions, Page, Route } from 'playwright-core'
 import { type OpenPage, openPage } from '../support/browser.ts'
 import { logIn } from '../support/rest.ts'
 
@@ -84,4 +84,15 @@ export class ConsolePage implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#opened[Symbol.asyncDispose]()
   }
+}
+
+/** Holds one request to such an address, until the returned function is called. */
+export async function holdOne(page: Page, address: RegExp): Promise<() => void> {
+  const held = Promise.withResolvers<void>()
+  const hold = async (route: Route) => {
+    await held.promise
+    await route.continue()
+  }
+  await page.route(address, hold, { times: 1 })
+  return held.resolve
 }

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { ageOf } from '../../console/src/state/age.ts'
 import { mostPosts, withNewest } from '../../console/src/state/lists.ts'
+import { moneyIn } from '../../console/src/state/money.ts'
 import { curl, logRequest, requests } from '../../console/src/state/requests.ts'
 
 const entry = {
@@ -60,4 +61,35 @@ test('an age is told in its largest unit, and what is newer than a minute happen
       ...['yesterday', '2 weeks ago', '2 months ago', '2 years ago'],
     ],
   )
+})
+
+test('money is shown and typed in the currency of the service, exactly, and without one as plain numbers', () => {
+  const euros = moneyIn({ code: 'EUR', digits: 2 })
+  assert.deepEqual([3607, 120, 1_000_000_000_000, 0.5].map(euros.text), [
+    '€36.07',
+    '€1.20',
+    '€10,000,000,000.00',
+    '€0.005',
+  ])
+  const typed = ['36.07', '36,07', ' 36.7 ', '36', '0.29', '10000000000', '36.071', '1,234.56', '-1', '', '1e3', 'x']
+  const read = [3607, 3607, 3670, 3600, 29, 1e12, ...Array(6).fill(undefined)]
+  assert.deepEqual(
+    typed.map(text => euros.amountOf(text)),
+    read,
+  )
+  assert.deepEqual(
+    [moneyIn({ code: 'JPY', digits: 0 }).text(3607), moneyIn({ code: 'JPY', digits: 0 }).amountOf('1.5')],
+    ['¥3,607', undefined],
+  )
+  const plain = moneyIn(undefined)
+  assert.deepEqual([3607, 49.9].map(plain.text), ['3,607', '49.90'])
+  assert.deepEqual(
+    ['3607', '36.07'].map(text => plain.amountOf(text)),
+    [3607, undefined],
+  )
+  assert.deepEqual(
+    ['3607', '36.07', '49.9'].map(text => plain.amountOf(text, plain.decimals)),
+    [3607, 36.07, 49.9],
+  )
+  for (const money of [euros, plain]) assert.ok(money.amountOf(money.example))
 })

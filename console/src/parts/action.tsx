@@ -82,6 +82,12 @@ export function useReading(): Reading {
       if (isNewest()) busy.value = false
     }
   }
+  useEffect(
+    () => () => {
+      newest.value = () => Promise.resolve() // an answer that arrives after the view was left is not shown
+    },
+    [],
+  )
   const isBack = online.value && !away.value
   useEffect(() => {
     if (isBack && problem.peek()?.kind === 'offline') newest.peek()()

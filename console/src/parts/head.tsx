@@ -11,9 +11,7 @@ interface Props {
 
 /** The header of a view. Its title is also that of the page. */
 export function Head({ title, text, children }: Props) {
-  useLayoutEffect(() => {
-    document.title = `${title} · Duet console`
-  }, [title])
+  useTitle(title)
   return (
     <div class="head">
       <div>
@@ -23,4 +21,11 @@ export function Head({ title, text, children }: Props) {
       {children}
     </div>
   )
+}
+
+/** The title of the page, for views with a head of their own. */
+export function useTitle(title: string): void {
+  useLayoutEffect(() => {
+    document.title = `${title} · Duet console`
+  }, [title])
 }

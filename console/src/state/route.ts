@@ -1,4 +1,5 @@
-import { signal } from '@preact/signals'
+import { batch, signal } from '@preact/signals'
+import { query, queryInAddress } from './query.ts'
 
 /** The first part of each address of the console. `missing` stands for every other one. */
 const names = [
@@ -33,7 +34,11 @@ export const route = signal<Route>(routeOf(location.hash) ?? { name: 'feed' })
 addEventListener('hashchange', ({ oldURL }) => {
   // A place in the history that is reached again knows already where the user came from.
   if (history.state === null) history.replaceState({ from: routeOf(new URL(oldURL).hash)?.name }, '')
-  route.value = routeOf(location.hash) ?? route.peek()
+  // Together, so that no view sees the filter of another one.
+  batch(() => {
+    query.value = queryInAddress()
+    route.value = routeOf(location.hash) ?? route.peek()
+  })
 })
 
 /** The address of a view, for links. */

@@ -1,48 +1,47 @@
-import { signal } from '@preact/signals'
-import type { User } from '../../../client/src/index.ts'
+import { isDuetError, type Schema, type User } from '../../../client/src/index.ts'
 import { api } from '../client.ts'
-import { visits } from './session.ts'
+import { keptPage, type ReadList } from './pages.ts'
 
-const pageSize = 10
+/** The page of the list of users. */
+export const userPage = keptPage<User>()
 
-export interface UserPage {
-  readonly items: readonly User[]
-  readonly more: boolean
-  /** The `after` ids of this page and of all pages before it; `undefined` for the first page. */
-  readonly trail: readonly (number | undefined)[]
-  /** The e-mail of the search, or an empty string. */
-  readonly email: string
+/** The service searches for texts of this length. */
+export const searchLength = { least: 2, most: 100 }
+
+/** A user, or nothing if it is absent or not for this reader. */
+export async function findUser(id: number): Promise<User | undefined> {
+  try {
+    return await api.users.get(id)
+  } catch (error) {
+    if (isDuetError(error, 'notFound') || isDuetError(error, 'forbidden')) return undefined
+    throw error
+  }
 }
 
-/** The current page of the list. */
-export const userPage = signal<UserPage | undefined>(undefined)
-
-// The next user may not be allowed to see what the former one has read.
-visits.subscribe(() => {
-  userPage.value = undefined
-})
-
-export async function readUsers(email: string, trail: UserPage['trail'] = [undefined]): Promise<UserPage> {
-  const after = trail.at(-1)
-  const options = { limit: pageSize, ...(email !== '' && { email }), ...(after !== undefined && { after }) }
-  const { items, more } = await api.users.list(options).first()
-  return { items, more, trail, email }
+/** A post in the list of its author. */
+export interface UserPost extends Pick<Schema.Post, 'title' | 'likes' | 'commentCount' | 'publishedAt'> {
+  readonly id: number
 }
 
-export function readNextUsers({ email, trail, items }: UserPage): Promise<UserPage> {
-  return readUsers(email, [...trail, items.at(-1)?.id])
+interface Written {
+  readonly createdAt: string
+  readonly posts: readonly (Omit<UserPost, 'id'> & { readonly id: string })[]
 }
 
-export function readPreviousUsers({ email, trail }: UserPage): Promise<UserPage> {
-  return readUsers(email, trail.slice(0, -1))
-}
+const written = `query Written($id: ID!, $limit: Int!, $after: ID) {
+  user(id: $id) { createdAt posts(limit: $limit, after: $after) { id title likes commentCount publishedAt } }
+}`
 
-export function showUsers(page: UserPage): void {
-  userPage.value = page
-}
-
-/** Reads the current page again, after a change. */
-export async function readUsersAgain(): Promise<void> {
-  const page = userPage.peek()
-  if (page !== undefined) showUsers(await readUsers(page.email, page.trail))
+/** The posts of a user, newest first. The same answer tells when the user joined. */
+export function postsOf(userId: number, onJoined: (at: string) => void): ReadList<UserPost> {
+  return ({ limit = 10, after, signal }) => ({
+    async first() {
+      const variables = { id: String(userId), limit: limit + 1, after: after === undefined ? null : String(after) }
+      const options = signal === undefined ? {} : { signal }
+      const { user } = await api.graphql.query<{ user: Written | null }>(written, variables, options)
+      if (user !== null) onJoined(user.createdAt)
+      const posts = (user?.posts ?? []).map(post => ({ ...post, id: Number(post.id) }))
+      return { items: posts.slice(0, limit), more: posts.length > limit }
+    },
+  })
 }

@@ -15,16 +15,20 @@ const labels = [
   ['Name', 'name'],
   ['E-mail', 'email'],
   ['Age', 'age'],
+  ['Avatar', 'avatar'],
 ] as const
 
 const words: Readonly<Record<string, string>> = { name: 'name', email: 'e-mail', age: 'age', password: 'password' }
 
-/** Both versions of a user. */
+/** Both versions of a user. A field that is not in the form, or that neither version has, does not differ. */
 export function Conflict({ mine, theirs, changed, ...rest }: Props) {
   const textOf = (value: string | number | null | undefined) => String(value ?? '–')
-  const rows = labels.map(([label, field]) => [label, textOf(mine[field]), textOf(theirs[field])] as const)
+  const rows = labels.map(([label, field]) => {
+    const stored = textOf(theirs[field])
+    return [label, mine[field] === undefined ? stored : textOf(mine[field]), stored] as const
+  })
   return (
-    <Versions rows={rows} {...rest}>
+    <Versions rows={rows.filter(([, ...texts]) => texts.join('') !== '––')} {...rest}>
       While you were editing, somebody has changed this user. Nothing of yours is written yet. You changed:{' '}
       <b>{changed.map(name => words[name] ?? name).join(', ')}</b>. Only that is written if you save.
     </Versions>

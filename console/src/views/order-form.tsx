@@ -1,55 +1,74 @@
 import { useSignal } from '@preact/signals'
-import type { NewItem } from '../../../client/src/index.ts'
+import type { Order } from '../../../client/src/index.ts'
 import { api } from '../client.ts'
 import { useAction } from '../parts/action.tsx'
-import { Dialog } from '../parts/dialog.tsx'
 import { Field } from '../parts/field.tsx'
+import { Form } from '../parts/form.tsx'
 import { Icon } from '../parts/icon.tsx'
-import { Notice } from '../parts/notice.tsx'
+import { FormDialog } from '../parts/leave.tsx'
+import { MoneyField } from '../parts/money-field.tsx'
+import { type Picked, UserPicker } from '../parts/user-picker.tsx'
+import { money } from '../state/currency.ts'
 import { toast } from '../state/messages.ts'
+import { names } from '../state/names.ts'
+import { ofThisVisit } from '../state/pages.ts'
+import { seesAll, who } from '../state/session.ts'
 
 interface Props {
-  readonly userId: number
+  /** The user for whom the order most likely is. */
+  readonly owner: number | undefined
   readonly onClose: () => void
-  readonly onCreated: () => void
+  readonly onCreated: (order: Order) => void
 }
 
-interface Line extends NewItem {
+interface Line {
   readonly key: number
+  readonly name: string
+  readonly quantity: number
+  /** As it is typed. */
+  readonly price: string
 }
 
-const amounts = new Intl.NumberFormat('en')
-const mostItems = 100
+const most = { items: 100, price: 1_000_000_000 }
 
-/** The price starts empty, because an order with an amount of zero is refused. */
-const emptyLine: NewItem = { name: '', quantity: 1, price: Number.NaN }
+const emptyLine = { name: '', quantity: 1, price: '' }
 
-/** The text of a number field: empty without a number. */
-const shown = (value: number) => (Number.isNaN(value) ? '' : value)
-
-export function OrderForm({ userId, onClose, onCreated }: Props) {
+/** Places an order, also for another user by those who may. */
+export function OrderForm({ owner, onClose, onCreated }: Props) {
+  const known = owner === who.value?.id ? who.value?.name : names.value.get(owner ?? 0)
+  const picked = useSignal<Picked | undefined>(
+    owner === undefined ? undefined : { id: owner, name: known ?? `User ${owner}` },
+  )
   const lines = useSignal<readonly Line[]>([{ key: 0, ...emptyLine }])
-  const { busy, problem, run, again } = useAction()
-  const change = (key: number, changes: Partial<NewItem>) => {
+  const action = useAction()
+  const change = (key: number, changes: Partial<Line>) => {
     lines.value = lines.value.map(line => (line.key === key ? { ...line, ...changes } : line))
   }
-  const total = lines.value.reduce((sum, { quantity, price }) => sum + quantity * price, 0)
+  const total = lines.value.reduce((sum, line) => sum + line.quantity * (money.amountOf(line.price) ?? Number.NaN), 0)
+  const place = (userId: number) =>
+    action.run(async () => {
+      const items = lines
+        .peek()
+        .map(({ name, quantity, price }) => ({ name, quantity, price: money.amountOf(price) ?? Number.NaN }))
+      const order = await ofThisVisit(api.orders.create(userId, items))
+      onClose()
+      toast(`Order ${order.id} is placed`)
+      onCreated(order)
+    })
   return (
-    <Dialog title="New order" onClose={onClose} wide>
-      <form
-        class="fields"
-        onSubmit={event => {
-          event.preventDefault()
-          run(async () => {
-            const items = lines.peek().map(({ name, quantity, price }) => ({ name, quantity, price }))
-            const { id } = await api.orders.create(userId, items)
-            onClose()
-            toast(`Order ${id} is placed`)
-            onCreated()
-          })
-        }}
-      >
-        <Notice problem={problem} onAgain={again} />
+    <FormDialog title="New order" onClose={onClose} wide>
+      <Form action={action} onSubmit={() => picked.value !== undefined && place(picked.value.id)}>
+        {seesAll.value && (
+          <UserPicker
+            label="For whom"
+            placeholder="Name or e-mail"
+            picked={picked.value}
+            required
+            onPick={chosen => {
+              picked.value = chosen
+            }}
+          />
+        )}
         <fieldset class="items">
           <legend class="visually-hidden">Items</legend>
           {lines.value.map(({ key, name, quantity, price }) => (
@@ -66,19 +85,17 @@ export function OrderForm({ userId, onClose, onCreated }: Props) {
                 type="number"
                 min={1}
                 max={10_000}
-                value={shown(quantity)}
+                defaultValue={1}
+                value={Number.isNaN(quantity) ? '' : quantity}
                 required
                 onInput={event => change(key, { quantity: event.currentTarget.valueAsNumber })}
               />
-              <Field
+              <MoneyField
                 label="Price each"
-                type="number"
-                min={0}
-                max={1_000_000_000}
-                value={shown(price)}
-                placeholder="120"
-                required
-                onInput={event => change(key, { price: event.currentTarget.valueAsNumber })}
+                text={price}
+                least={0}
+                most={most.price}
+                onInput={text => change(key, { price: text })}
               />
               <button
                 type="button"
@@ -97,7 +114,7 @@ export function OrderForm({ userId, onClose, onCreated }: Props) {
         <div class="actions">
           <button
             type="button"
-            disabled={lines.value.length === mostItems}
+            disabled={lines.value.length === most.items}
             onClick={() => {
               const key = Math.max(...lines.value.map(line => line.key)) + 1
               lines.value = [...lines.value, { key, ...emptyLine }]
@@ -107,12 +124,12 @@ export function OrderForm({ userId, onClose, onCreated }: Props) {
           </button>
         </div>
         <div class="actions end">
-          Total <span class="amount">{Number.isNaN(total) ? '–' : amounts.format(total)}</span>
-          <button type="submit" class="primary" disabled={busy}>
+          Total <span class="amount">{Number.isNaN(total) ? '–' : money.text(total)}</span>
+          <button type="submit" class="primary" disabled={action.busy}>
             Place the order
           </button>
         </div>
-      </form>
-    </Dialog>
+      </Form>
+    </FormDialog>
   )
 }

@@ -1,97 +1,75 @@
 import { useSignal } from '@preact/signals'
-import type { Order, OrderLink, Tracking } from '../../../client/src/index.ts'
-import { api } from '../client.ts'
-import { useAction } from '../parts/action.tsx'
-import { Confirm } from '../parts/confirm.tsx'
+import { useEffect } from 'preact/hooks'
+import { useReading } from '../parts/action.tsx'
+import { Empty } from '../parts/empty.tsx'
+import { useTitle } from '../parts/head.tsx'
 import { Notice } from '../parts/notice.tsx'
-import { toast } from '../state/messages.ts'
+import { Loading } from '../parts/table.tsx'
+import { Age } from '../parts/time.tsx'
+import { money } from '../state/currency.ts'
+import { readNames } from '../state/names.ts'
+import { cancelled, findOrder, type KnownOrder } from '../state/orders.ts'
+import { href } from '../state/route.ts'
+import { resuming, visits } from '../state/session.ts'
+import { Owner, StatusBadge } from './order-columns.tsx'
+import { OrderDetails } from './order-details.tsx'
 
-interface Props {
-  readonly order: Order
-  /** Called with the current order, or with nothing if it was cancelled. */
-  readonly onChange: (order: Order | undefined) => void
+/** One order at an address of its own. */
+export function OrderPage({ id }: { readonly id: string }) {
+  return resuming.value ? <Loading /> : <OneOrder key={visits.value} id={Number(id)} />
 }
 
-const names: Readonly<Record<string, string>> = { self: 'Refresh', pay: 'Pay', cancel: 'Cancel', track: 'Track' }
-
-const statuses: Readonly<Record<string, readonly [string, string]>> = {
-  pending_payment: ['warn', 'Waiting for payment'],
-  shipped: ['good', 'Shipped'],
-}
-
-const amounts = new Intl.NumberFormat('en')
-
-/** An order with one button for each of its links. */
-export function OrderCard({ order, onChange }: Props) {
-  const { id, status, amount, links } = order
-  const tracking = useSignal<Tracking | undefined>(undefined)
-  const cancelling = useSignal(false)
-  const { busy, problem, run, again } = useAction()
-  const [tone, text] = statuses[status] ?? ['', status]
-  const follow = async (name: Exclude<OrderLink, 'cancel'>) => {
-    if (name === 'track') tracking.value = await api.orders.follow(order, name)
-    else if (name === 'self') onChange(await api.orders.follow(order, name))
-    else {
-      onChange((await api.orders.follow(order, name)).order)
-      toast(`Order ${id} is paid`)
+function OneOrder({ id }: { readonly id: number }) {
+  const order = useSignal<KnownOrder | 'absent' | undefined>(undefined)
+  const reading = useReading()
+  useTitle(`Order ${id}`)
+  useEffect(() => {
+    const read = () => {
+      const known = order.peek()
+      reading.run(
+        () => findOrder(id),
+        found => {
+          if (order.peek() !== known) return // it was paid or cancelled here while the answer was under way
+          order.value = found ?? (known === undefined || known === 'absent' ? 'absent' : cancelled(known))
+          readNames([found?.user_id ?? null]).catch(() => {}) // then its number is shown
+        },
+      )
     }
-  }
-  const press = (name: OrderLink) => {
-    if (name === 'cancel') cancelling.value = true
-    else run(() => follow(name))
-  }
+    read()
+    addEventListener('focus', read) // somebody else may have paid or cancelled it meanwhile
+    return () => removeEventListener('focus', read)
+  }, [])
+  const shown = order.value
   return (
-    <li class="card order">
-      <h2>
-        Order {id} <span class={`badge ${tone}`}>{text}</span>
-      </h2>
-      <fieldset class="actions" aria-label={`Order ${id}`}>
-        {(Object.keys(links) as OrderLink[]).map(name => (
-          <button
-            type="button"
-            key={name}
-            class={name === 'pay' ? 'primary' : name === 'cancel' ? 'danger' : ''}
-            aria-disabled={busy} // a disabled button would lose the focus
-            onClick={() => press(name)}
-          >
-            {names[name] ?? name}
-          </button>
-        ))}
-      </fieldset>
-      <p class="amount">{amounts.format(amount)}</p>
-      {tracking.value !== undefined && (
-        <dl class="facts">
-          <Fact name="Carrier">{tracking.value.carrier}</Fact>
-          <Fact name="Number">{tracking.value.number}</Fact>
-          <Fact name="Shipped">{new Date(tracking.value.shipped_at).toLocaleString()}</Fact>
-        </dl>
+    <>
+      <p class="back">
+        <a href={href('orders')}>All orders</a>
+      </p>
+      <Notice problem={reading.problem} onAgain={reading.again} />
+      {shown === undefined && reading.problem === undefined && <Loading />}
+      {shown === 'absent' && (
+        <Empty icon="orders" title="There is no such order">
+          <p>It was cancelled, or it is the order of somebody else.</p>
+        </Empty>
       )}
-      <Notice problem={problem} onAgain={again} />
-      {cancelling.value && (
-        <Confirm
-          title={`Cancel order ${id}?`}
-          verb="Cancel the order"
-          onClose={() => {
-            cancelling.value = false
-          }}
-          work={async () => {
-            await api.orders.follow(order, 'cancel')
-            onChange(undefined)
-            toast(`Order ${id} is cancelled`)
-          }}
-        >
-          The order will be gone. This cannot be undone.
-        </Confirm>
+      {shown !== undefined && shown !== 'absent' && (
+        <article class="card panel" aria-label={`Order ${id}`}>
+          <div class="order-head">
+            <h1>Order {id}</h1>
+            <StatusBadge status={shown.status} />
+            <span class="amount">{money.text(shown.amount)}</span>
+            <p class="muted">
+              <Owner order={shown} /> placed it <Age of={shown.created_at} />
+            </p>
+          </div>
+          <OrderDetails
+            order={shown}
+            onChange={changed => {
+              order.value = changed
+            }}
+          />
+        </article>
       )}
-    </li>
-  )
-}
-
-function Fact({ name, children }: { readonly name: string; readonly children: string }) {
-  return (
-    <div>
-      <dt>{name}</dt>
-      <dd>{children}</dd>
-    </div>
+    </>
   )
 }

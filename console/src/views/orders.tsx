@@ -1,142 +1,134 @@
 import { useSignal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
-import type { Order, OrderStatus } from '../../../client/src/index.ts'
+import type { OrderStatus } from '../../../client/src/index.ts'
 import { api } from '../client.ts'
-import { useReading } from '../parts/action.tsx'
 import { Empty } from '../parts/empty.tsx'
 import { Head } from '../parts/head.tsx'
 import { Icon } from '../parts/icon.tsx'
-import { Notice } from '../parts/notice.tsx'
-import { askToSignIn, visits, who } from '../state/session.ts'
-import { OrderCard } from './order.tsx'
+import { usePages } from '../parts/pages.tsx'
+import { type Column, Listing, Loading } from '../parts/table.tsx'
+import { UserPicker } from '../parts/user-picker.tsx'
+import { readNames } from '../state/names.ts'
+import { type KnownOrder, orderPage } from '../state/orders.ts'
+import { filterBy, query } from '../state/query.ts'
+import { resuming, seesAll, visits, who } from '../state/session.ts'
+import { amountColumn, orderColumn, ownerColumn, placedColumn, statusColumn } from './order-columns.tsx'
+import { OrderDetails } from './order-details.tsx'
 import { OrderForm } from './order-form.tsx'
 
-const pageSize = 10
-
-/** The orders of the signed-in user, or of the user with the entered id. */
+/** All orders, for those who may see them. Other users see their own. */
 export function Orders() {
-  const chosen = useSignal<number | undefined>(undefined)
-  /** What is being typed: without it, an answer that arrives meanwhile would put the former number back. */
-  const typed = useSignal<string | undefined>(undefined)
-  const status = useSignal<OrderStatus | ''>('')
-  const list = useSignal<{ readonly items: readonly Order[]; readonly more: boolean } | undefined>(undefined)
+  return resuming.value ? <Loading /> : <OrderList key={visits.value} />
+}
+
+function OrderList() {
+  const opened = useSignal<number | undefined>(undefined)
   const ordering = useSignal(false)
-  const { busy, problem, run, again } = useReading()
-  const userId = chosen.value ?? who.value?.id
-
-  const clear = () => {
-    list.value = undefined
-  }
-  const read = (after?: number) => {
-    if (userId === undefined) return run(async () => undefined, clear)
-    const options = { limit: pageSize, ...(status.value !== '' && { status: status.value }), ...(after && { after }) }
-    return run(
-      () => api.orders.list(userId, options).first(),
-      ({ items, more }) => {
-        list.value = { items: after === undefined ? items : [...(list.value?.items ?? []), ...items], more }
-      },
-    )
-  }
-  const replace = (id: number, changed: Order | undefined) => {
-    if (list.value === undefined) return
-    const items = list.value.items.flatMap(order =>
-      order.id !== id ? [order] : changed === undefined ? [] : [changed],
-    )
-    list.value = { ...list.value, items }
-  }
+  const status = statusIn(query.value.get('status'))
+  const chosen = seesAll.value ? Number(query.value.get('user')) || undefined : who.value?.id
+  const paged = usePages({
+    kept: orderPage,
+    filter: `${status} ${chosen}`,
+    size: 10,
+    list: given => {
+      const options = { ...given, sort: '-id' as const, ...(status !== '' && { status }) }
+      return chosen === undefined ? api.orders.all(options) : api.orders.list(chosen, options)
+    },
+  })
+  const owners = paged.page?.items.map(({ user_id }) => user_id)
   useEffect(() => {
-    clear()
-    read()
-  }, [userId, status.value, visits.value])
-
+    readNames([...(owners ?? []), chosen ?? null]).catch(() => {}) // then their numbers are shown
+  }, [owners?.join(), chosen])
+  const toggle: Column<KnownOrder> = {
+    title: 'Items',
+    untitled: true,
+    end: true,
+    place: 'last',
+    cell: ({ id }) => {
+      const isOpen = opened.value === id
+      return (
+        <button
+          type="button"
+          class="quiet toggle"
+          aria-expanded={isOpen}
+          aria-label={`Items of order ${id}`}
+          onClick={() => {
+            opened.value = isOpen ? undefined : id
+          }}
+        >
+          Items <Icon name="down" />
+        </button>
+      )
+    },
+  }
+  const everybody = [orderColumn, ownerColumn, placedColumn, statusColumn, amountColumn, toggle]
   return (
     <>
-      <Head title="Orders" text="Each order says what can be done with it. Its buttons are its links, nothing else.">
-        {userId !== undefined && (
-          <button
-            type="button"
-            class="primary"
-            onClick={() => {
-              ordering.value = true
-            }}
-          >
-            <Icon name="plus" /> New order
-          </button>
-        )}
+      <Head
+        title="Orders"
+        text={
+          seesAll.value
+            ? 'Follow all orders, the newest first. Open one to see its items, to pay it or to cancel it.'
+            : 'Follow your orders, the newest first. Open one to see its items, to pay it or to cancel it.'
+        }
+      >
+        <button
+          type="button"
+          class="primary"
+          onClick={() => {
+            ordering.value = true
+          }}
+        >
+          <Icon name="plus" /> New order
+        </button>
       </Head>
       <div class="toolbar">
         <div class="field short">
-          <label for="orders-of">Orders of user</label>
-          <input
-            id="orders-of"
-            type="number"
-            min={1}
-            value={typed.value ?? userId ?? ''}
-            placeholder="Number"
-            onInput={event => {
-              typed.value = event.currentTarget.value
-            }}
-            onChange={event => {
-              chosen.value = Number(event.currentTarget.value) || undefined
-              typed.value = undefined
-            }}
-            onBlur={() => {
-              typed.value = undefined // no change is told if the former number was typed again
-            }}
-          />
-        </div>
-        <div class="field short">
           <label for="orders-status">Status</label>
-          <select
-            id="orders-status"
-            value={status.value}
-            onChange={event => {
-              status.value = event.currentTarget.value as OrderStatus | ''
-            }}
-          >
+          <select id="orders-status" value={status} onChange={event => filterBy({ status: event.currentTarget.value })}>
             <option value="">All</option>
             <option value="pending_payment">Waiting for payment</option>
-            <option value="shipped">Shipped</option>
+            <option value="shipped">Paid and shipped</option>
           </select>
         </div>
+        {seesAll.value && (
+          <UserPicker
+            label="Orders of"
+            placeholder="Everybody"
+            picked={chosen === undefined ? undefined : { id: chosen, name: `User ${chosen}` }}
+            onPick={picked => filterBy({ user: picked === undefined ? '' : String(picked.id) })}
+          />
+        )}
       </div>
-      <Notice problem={problem} onAgain={again} />
-      {userId === undefined && (
-        <Empty icon="orders" title="Whose orders?">
-          <p>Sign in to see your own, or enter the number of a user.</p>
-          <button type="button" onClick={() => askToSignIn('wanted')}>
-            Sign in
-          </button>
-        </Empty>
-      )}
-      {list.value?.items.length === 0 && (
-        <Empty icon="orders" title="No orders here">
-          <p>
-            {status.value === '' ? 'This user has not ordered anything yet.' : 'No order of this user has this status.'}
-          </p>
-        </Empty>
-      )}
-      <ul class="rows">
-        {list.value?.items.map(order => (
-          <OrderCard key={order.id} order={order} onChange={changed => replace(order.id, changed)} />
-        ))}
-      </ul>
-      {list.value?.more && (
-        <div class="more">
-          <button type="button" disabled={busy} onClick={() => read(list.value?.items.at(-1)?.id)}>
-            Show more orders
-          </button>
-        </div>
-      )}
-      {ordering.value && userId !== undefined && (
+      <Listing
+        caption="Orders, newest first"
+        columns={seesAll.value ? everybody : everybody.filter(column => column !== ownerColumn)}
+        paged={paged}
+        below={order => opened.value === order.id && <OrderDetails order={order} onChange={paged.change} />}
+        empty={
+          <Empty icon="orders" title="No orders here">
+            <p>{status === '' ? 'Nothing was ordered yet.' : 'No order has this status.'}</p>
+          </Empty>
+        }
+      />
+      {ordering.value && (
         <OrderForm
-          userId={userId}
+          owner={chosen ?? who.value?.id}
           onClose={() => {
             ordering.value = false
           }}
-          onCreated={() => read()}
+          onCreated={order => {
+            // A filter that hides the new order would be a riddle.
+            const isHidden = status === 'shipped' || (chosen !== undefined && chosen !== order.user_id)
+            if (isHidden) filterBy({ status: '', user: '' })
+            else paged.add(order)
+          }}
         />
       )}
     </>
   )
+}
+
+function statusIn(text: string | null): OrderStatus | '' {
+  return text === 'pending_payment' || text === 'shipped' ? text : ''
 }

@@ -1,136 +1,141 @@
-import { signal, useSignal } from '@preact/signals'
-import type { MadePayment } from '../../../client/src/index.ts'
+import { useSignal } from '@preact/signals'
+import { isDuetError, type MadePayment, type Payment } from '../../../client/src/index.ts'
 import { api } from '../client.ts'
 import { useAction } from '../parts/action.tsx'
 import { Empty } from '../parts/empty.tsx'
-import { Field } from '../parts/field.tsx'
 import { Head } from '../parts/head.tsx'
 import { Icon } from '../parts/icon.tsx'
+import { MoneyField } from '../parts/money-field.tsx'
 import { Notice } from '../parts/notice.tsx'
+import { usePages } from '../parts/pages.tsx'
+import { type Column, Listing, Loading } from '../parts/table.tsx'
 import { Age } from '../parts/time.tsx'
-import { visits } from '../state/session.ts'
+import { money } from '../state/currency.ts'
+import { ofThisVisit } from '../state/pages.ts'
+import { paymentPage } from '../state/payments.ts'
+import { href } from '../state/route.ts'
+import { resuming, seesAll, visits } from '../state/session.ts'
 
-interface Receipt extends MadePayment {
-  readonly at: string
-  readonly sent: number
+/** All payments, for those who may see them, and a way to make one. Other users see their own. */
+export function Payments() {
+  return resuming.value ? <Loading /> : <PaymentList key={visits.value} />
 }
 
-const mostReceipts = 50
+const columns: readonly Column<Payment>[] = [
+  { title: 'Payment', cell: ({ id }) => <b>Payment {id}</b> },
+  {
+    title: 'For',
+    cell: ({ order_id: id }) =>
+      id === null ? <span class="muted">No order</span> : <a href={href('orders', id)}>Order {id}</a>,
+  },
+  { title: 'Paid', cell: ({ created_at }) => <Age of={created_at} /> },
+  { title: 'Amount', end: true, place: 'corner', cell: ({ amount }) => money.text(amount) },
+]
 
-/** Payments that were sent from this page, newest first. */
-const receipts = signal<readonly Receipt[]>([])
-
-visits.subscribe(() => {
-  receipts.value = [] // those of the former user
-})
-
-const amounts = new Intl.NumberFormat('en', { minimumFractionDigits: 2 })
-
-/** Sends payments. Repeating a key shows that nothing is paid twice. */
-export function Payments() {
-  const amount = useSignal('49.90')
-  const key = useSignal<string>(crypto.randomUUID())
-  const { busy, problem, run, again } = useAction()
-  const pay = (sent: number, usedKey: string) =>
-    run(async () => {
-      const visit = visits.peek()
-      const made = await api.payments.pay(sent, { key: usedKey })
-      if (visits.peek() !== visit) return
-      receipts.value = [{ ...made, sent, at: new Date().toISOString() }, ...receipts.peek()].slice(0, mostReceipts)
-    })
+function PaymentList() {
+  const paged = usePages({
+    kept: paymentPage,
+    filter: '',
+    size: 10,
+    list: options => api.payments.list({ ...options, sort: '-id' }),
+  })
   return (
     <>
-      <Head title="Payments" text="A key identifies a payment. Send it as often as you like: it is paid once." />
-      <form
-        class="card panel pay-form"
-        onSubmit={event => {
-          event.preventDefault()
-          pay(Number(amount.peek()), key.peek())
-        }}
-      >
-        <Field
-          label="Amount"
-          type="number"
-          min="0.01"
-          step="0.01"
-          value={amount.value}
-          required
-          onInput={event => {
-            amount.value = event.currentTarget.value
-          }}
-        />
-        <div class="with-button">
-          <Field
-            label="Idempotency-Key"
-            class="mono"
-            value={key.value}
-            pattern="[!-~]{1,255}"
-            maxLength={255}
-            required
-            onInput={event => {
-              key.value = event.currentTarget.value
-            }}
-          />
-          <button
-            type="button"
-            class="icon-only tall"
-            aria-label="New key"
-            onClick={() => {
-              key.value = crypto.randomUUID()
-            }}
-          >
-            <Icon name="refresh" />
-          </button>
-        </div>
-        <div class="actions">
-          <button type="submit" class="primary" disabled={busy}>
-            {busy ? 'Paying…' : 'Pay'}
-          </button>
-        </div>
-      </form>
-      <Notice problem={problem} onAgain={again} />
-      <Receipts busy={busy} onAgain={({ sent, key: usedKey }) => pay(sent, usedKey)} />
+      <Head
+        title="Payments"
+        text={`Make a payment, and look through ${seesAll.value ? 'all' : 'your'} payments, the newest first.`}
+      />
+      <PayForm onPaid={paged.add} />
+      <Listing
+        caption="Payments, newest first"
+        columns={columns}
+        paged={paged}
+        empty={
+          <Empty icon="payments" title="No payments yet">
+            <p>What is paid appears here: payments of orders, and those that you make above.</p>
+          </Empty>
+        }
+      />
     </>
   )
 }
 
-function Receipts({ busy, onAgain }: { readonly busy: boolean; readonly onAgain: (receipt: Receipt) => void }) {
-  if (receipts.value.length === 0) {
-    return (
-      <Empty icon="payments" title="No payments from this page yet">
-        <p>Send one, then send it again with the same key, with any amount.</p>
-      </Empty>
-    )
-  }
+/** Makes a payment. Sending it again shows that nothing is paid twice. */
+function PayForm({ onPaid }: { readonly onPaid: (payment: Payment) => void }) {
+  const text = useSignal('')
+  /** The key of a payment that may have been made although its answer was lost. */
+  const key = useSignal<string | undefined>(undefined)
+  const made = useSignal<MadePayment | undefined>(undefined)
+  const { busy, problem, run, again } = useAction()
+  const pay = (amount: number, usedKey: string | undefined) =>
+    run(async () => {
+      try {
+        made.value = await ofThisVisit(api.payments.pay(amount, usedKey === undefined ? {} : { key: usedKey }))
+      } catch (error) {
+        if (isDuetError(error)) key.value = error.key
+        throw error
+      }
+      key.value = undefined
+      if (!made.value.replayed) text.value = ''
+      onPaid(made.value.payment)
+    })
   return (
-    <ol class="rows" aria-label="Answers, newest first" aria-live="polite">
-      {receipts.value.map(receipt => (
-        <li class="card receipt" key={receipt.at + receipt.key}>
-          <h2>
-            Payment {receipt.payment.id}
-            {receipt.replayed ? (
-              <span class="badge accent">Replayed: nothing was paid again</span>
-            ) : (
-              <span class="badge good">Paid</span>
-            )}
-          </h2>
-          <div class="actions">
-            <button type="button" aria-disabled={busy} onClick={() => onAgain(receipt)}>
-              Send again with this key
-            </button>
-          </div>
-          <p>
-            <span class="amount">{amounts.format(receipt.payment.amount)}</span>{' '}
-            {receipt.sent !== receipt.payment.amount && (
-              <span class="muted">although {amounts.format(receipt.sent)} was sent</span>
-            )}
-          </p>
-          <p class="muted mono">{receipt.key}</p>
-          <p class="muted hint">
-            Answered <Age of={receipt.at} />, paid <Age of={receipt.payment.created_at} />
-          </p>
-        </li>
-      ))}
-    </ol>
+    <section class="card panel" aria-label="Make a payment">
+      <form
+        class="pay-form"
+        onSubmit={event => {
+          event.preventDefault()
+          const amount = money.amountOf(text.peek(), money.decimals)
+          if (amount !== undefined) pay(amount, key.peek())
+        }}
+      >
+        <MoneyField
+          label="Amount"
+          text={text.value}
+          least={10 ** -money.decimals}
+          most={1_000_000_000_000}
+          decimals={money.decimals}
+          onInput={typed => {
+            text.value = typed
+          }}
+        />
+        <button type="submit" class="primary" disabled={busy}>
+          {busy ? 'Paying…' : 'Pay'}
+        </button>
+        <p class="muted">For payments without an order. An order is paid on its own page.</p>
+      </form>
+      <Notice problem={problem} onAgain={again} />
+      {made.value !== undefined && (
+        <Receipt made={made.value} busy={busy} onAgain={({ payment, key: used }) => pay(payment.amount, used)} />
+      )}
+    </section>
+  )
+}
+
+interface ReceiptProps {
+  readonly made: MadePayment
+  readonly busy: boolean
+  readonly onAgain: (made: MadePayment) => void
+}
+
+function Receipt({ made, busy, onAgain }: ReceiptProps) {
+  const { payment, replayed } = made
+  return (
+    <div class="notice good receipt" role="status">
+      <Icon name="check" />
+      <p>
+        <strong>
+          {replayed
+            ? `This was payment ${payment.id} again: nothing was paid twice`
+            : `Payment ${payment.id} of ${money.text(payment.amount)} is made`}
+        </strong>
+        {replayed
+          ? 'The service knew its key and answered with the payment from before.'
+          : 'A lost connection cannot charge you twice: each payment has a key of its own. Try it.'}
+      </p>
+      <button type="button" aria-disabled={busy} onClick={() => onAgain(made)}>
+        Send it again
+      </button>
+    </div>
   )
 }

@@ -7,11 +7,13 @@ import { AccountPage } from './account-page.tsx'
 import { Feed } from './feed.tsx'
 import { Forgot, Reset } from './forgot.tsx'
 import { Health } from './health.tsx'
+import { OrderPage } from './order.tsx'
 import { Orders } from './orders.tsx'
 import { Payments } from './payments.tsx'
 import { PostPage } from './post-page.tsx'
 import { Requests } from './requests.tsx'
 import { SignInPage } from './sign-in.tsx'
+import { UserPage } from './user.tsx'
 import { Users } from './users.tsx'
 
 type View = ComponentType<{ readonly id: string }>
@@ -32,8 +34,8 @@ type Audience = 'everybody' | 'users' | 'admins' | 'oneself'
 export const places: Readonly<Partial<Record<RouteName, Place>>> = {
   feed: { view: Feed, audience: 'everybody', narrow: true },
   posts: { view: Feed, item: PostPage, audience: 'everybody', narrow: true },
-  users: { view: Users, audience: 'admins' },
-  orders: { view: Orders, audience: 'users' },
+  users: { view: Users, item: UserPage, audience: 'admins' },
+  orders: { view: Orders, item: OrderPage, audience: 'users' },
   payments: { view: Payments, audience: 'users' },
   requests: { view: Requests, audience: 'everybody' },
   health: { view: Health, audience: 'everybody' },

@@ -4,11 +4,14 @@ import { isDuetError, type User, type UserInput } from '../../../client/src/inde
 import { api } from '../client.ts'
 import { type Action, useAction } from '../parts/action.tsx'
 import { Dialog } from '../parts/dialog.tsx'
-import { Field, textsOf } from '../parts/field.tsx'
+import { Field } from '../parts/field.tsx'
+import { Form } from '../parts/form.tsx'
+import { FormDialog } from '../parts/leave.tsx'
 import { Notice } from '../parts/notice.tsx'
 import { toast } from '../state/messages.ts'
+import { nameKnown } from '../state/names.ts'
+import { ofThisVisit } from '../state/pages.ts'
 import { userChanged } from '../state/session.ts'
-import { readUsersAgain } from '../state/users.ts'
 import { Conflict } from './conflict.tsx'
 
 interface Props {
@@ -16,10 +19,12 @@ interface Props {
   readonly user?: User
   readonly email?: string
   readonly onClose: () => void
+  /** Called with the user as it is stored now. */
+  readonly onSaved: (user: User) => void
 }
 
 /** Creates a user, or changes one if nobody else has changed it meanwhile. */
-export function UserForm({ user, email = '', onClose }: Props) {
+export function UserForm({ user, email = '', onClose, onSaved }: Props) {
   /** The user when the form was opened. */
   const base = useSignal<User | undefined>(undefined)
   const conflict = useSignal<{ readonly mine: UserInput; readonly theirs: User } | undefined>(undefined)
@@ -27,7 +32,7 @@ export function UserForm({ user, email = '', onClose }: Props) {
   const reading = useAction()
   const saving = useAction()
   useEffect(() => {
-    // The list has no ETags, so the user is read once more.
+    // The page may have been open for long, so the user is read once more.
     if (user !== undefined) {
       reading.run(async () => {
         base.value = await api.users.get(user.id)
@@ -35,21 +40,23 @@ export function UserForm({ user, email = '', onClose }: Props) {
     }
   }, [user?.id])
 
-  const done = async (text: string) => {
+  const done = (saved: User, text: string) => {
+    userChanged(saved)
+    nameKnown([saved])
     onClose()
     toast(text)
-    await readUsersAgain()
+    onSaved(saved)
   }
   const save = (input: UserInput, on: User | undefined) =>
     saving.run(async () => {
       try {
-        if (on === undefined) await api.users.create(input)
-        else userChanged(await api.users.update(on, changes(input)))
-        await done(on === undefined ? `${input.name} is created` : `${input.name} is saved`)
+        const saved = await ofThisVisit(
+          on === undefined ? api.users.create(input) : api.users.update(on, changes(input)),
+        )
+        done(saved, on === undefined ? `${saved.name} is created` : `${saved.name} is saved`)
       } catch (error) {
         if (!isDuetError(error, 'conflict') || error.status !== 412 || on === undefined) throw error
-        const theirs = await api.users.get(on.id)
-        userChanged(theirs)
+        const theirs = await ofThisVisit(api.users.get(on.id))
         conflict.value = { mine: input, theirs }
       }
     })
@@ -66,18 +73,18 @@ export function UserForm({ user, email = '', onClose }: Props) {
           changed={Object.keys(changes(mine))}
           busy={saving.busy}
           onMine={() => save(mine, theirs)}
-          onTheirs={() => done(`${theirs.name} stays as it is`)}
+          onTheirs={() => done(theirs, `${theirs.name} stays as it is`)}
         />
       </Dialog>
     )
   }
   return (
-    <Dialog title={title} onClose={onClose}>
+    <FormDialog title={title} onClose={onClose}>
       <Notice problem={reading.problem} onAgain={reading.again} />
       {(user === undefined || base.value !== undefined) && (
         <Fields user={base.value} email={email} saving={saving} onSave={input => save(input, base.value)} />
       )}
-    </Dialog>
+    </FormDialog>
   )
 }
 
@@ -90,14 +97,7 @@ interface FieldsProps {
 
 function Fields({ user, email, saving, onSave }: FieldsProps) {
   return (
-    <form
-      class="fields"
-      onSubmit={event => {
-        event.preventDefault()
-        onSave(inputOf(textsOf(event.currentTarget)))
-      }}
-    >
-      <Notice problem={saving.problem} onAgain={saving.again} />
+    <Form action={saving} onSubmit={texts => onSave(inputOf(texts))}>
       <Field label="Name" name="name" defaultValue={user?.name ?? ''} maxLength={320} required autofocus />
       <Field label="E-mail" name="email" type="email" defaultValue={user?.email ?? email} maxLength={320} required />
       <Field label="Age" name="age" type="number" min={0} max={150} defaultValue={user?.age ?? ''} />
@@ -115,7 +115,7 @@ function Fields({ user, email, saving, onSave }: FieldsProps) {
           {user === undefined ? 'Create' : 'Save'}
         </button>
       </div>
-    </form>
+    </Form>
   )
 }
 

@@ -1,0 +1,438 @@
+import assert from 'node:assert/strict'
+import { after, before, describe, it } from 'node:test'
+import type { Browser } from 'playwright-core'
+import { startTestApp } from '../support/app.ts'
+import { browserMissing, startBrowser } from '../support/browser.ts'
+import { read } from '../support/graphql.ts'
+import {
+  bodyOf,
+  createOrder,
+  createUser,
+  logIn,
+  type OrderBody,
+  type PaymentBody,
+  payOrder,
+  send,
+  type UserBody,
+} from '../support/rest.ts'
+import { waitUntil } from '../support/wait.ts'
+import { ConsolePage, holdOne, password } from './console-page.ts'
+
+const ada = 'ada@example.com'
+const grace = 'grace@example.com'
+
+describe('the administration in the console', { skip: browserMissing }, () => {
+  let app: Awaited<ReturnType<typeof startTestApp>>
+  let browser: Browser
+  let token: string
+  before(async () => {
+    app = await startTestApp({
+      DEMO_DATA: 'true',
+      ACCESS_POLICY: 'enforced',
+      CURRENCY: 'EUR',
+      CURRENCY_DIGITS: '2',
+      RATE_LIMIT_MAX: '0',
+      LOGIN_LIMIT_MAX: '0',
+    })
+    browser = await startBrowser()
+    token = await logIn(app, ada, password)
+  })
+  after(async () => {
+    await browser?.close()
+    await app?.[Symbol.asyncDispose]()
+  })
+
+  const open = (tab: string, as = ada, options: Parameters<typeof ConsolePage.open>[2] = {}) =>
+    ConsolePage.open(browser, app.url, { tab: `/${tab}`, as, ...options })
+  const rows = (view: ConsolePage) => view.page.locator('.listing tbody tr:not(.below)')
+  const firstCells = async (view: ConsolePage) =>
+    (await rows(view).locator('td:first-child').allInnerTexts()).map(text => text.split('\n').at(-1)?.trim())
+  const idOf = async (email: string) =>
+    bodyOf<UserBody[]>(await send(app, `GET /users?email=${email}`, undefined, token))[0]?.id ?? 0
+  const order = (userId: number, price = 120) =>
+    createOrder(app, userId, [{ name: 'Brass gear', quantity: 3, price }], token)
+  const signOut = async (view: ConsolePage) => {
+    await view.account.click()
+    await view.button('Sign out').click()
+    await view.button('Sign in').waitFor()
+  }
+
+  it('finds users while one types, by name or e-mail, and shows the answer to the newest text, whichever comes last', async () => {
+    await Promise.all(['Mona', 'Monika', 'Monty'].map(name => createUser(app, { name, email: `${name}@mo.example` })))
+    await using view = await open('users')
+    const { page } = view
+    const search = page.getByLabel('Find by name or e-mail')
+    await page.getByRole('link', { name: 'Ada Lovelace' }).waitFor()
+    const release = await holdOne(page, /q=mon(&|$)/)
+    const asked = page.waitForRequest(/q=mon(&|$)/)
+    await search.pressSequentially('mon')
+    const late = (await asked).response()
+    await search.pressSequentially('I')
+    await waitUntil(async () => (await rows(view).count()) === 1)
+    release()
+    await late
+    await page.evaluate('new Promise(resolve => setTimeout(resolve))')
+    assert.deepEqual(await firstCells(view), [`Monika #${await idOf('monika@mo.example')}`])
+    await page.locator('[aria-live=polite]').getByText('Found: 1', { exact: true }).waitFor({ state: 'attached' })
+
+    await search.fill('MONTY@mo.ex')
+    await page.getByRole('link', { name: 'Monty', exact: true }).waitFor()
+    assert.equal(await rows(view).count(), 1)
+    await page.reload() // the address has what was searched for
+    await page.getByRole('link', { name: 'Monty', exact: true }).waitFor()
+    assert.equal(await search.inputValue(), 'MONTY@mo.ex')
+    await search.press('ArrowDown')
+    await page.keyboard.press('Enter')
+    await page.getByRole('heading', { name: 'Monty', level: 1 }).waitFor()
+    await page.goBack()
+    await page.getByRole('link', { name: 'Monty', exact: true }).waitFor()
+    assert.equal(await search.inputValue(), 'MONTY@mo.ex')
+    await search.fill('M')
+    await page.getByRole('link', { name: 'Ada Lovelace' }).waitFor()
+    await search.fill('zz')
+    await page.getByText('Nobody begins with “zz”').waitFor()
+    view.assertNoTroubles()
+  })
+
+  it('lists users page by page, and keeps the page while one looks at a user', async () => {
+    await Promise.all(Array.from({ length: 12 }, () => createUser(app)))
+    await using view = await open('users')
+    const { page } = view
+    await view.button('Next').click()
+    await page.getByText('Page 2').waitFor()
+    const second = await firstCells(view)
+    assert.equal(second.length > 0 && second.length <= 10, true)
+    await rows(view).nth(0).getByRole('link').click()
+    await page.getByRole('heading', { name: 'Orders', level: 2 }).waitFor()
+    await page.goBack()
+    await page.getByText('Page 2').waitFor()
+    assert.deepEqual(await firstCells(view), second)
+    await view.button('Previous').click()
+    await page.getByText('Page 1').waitFor()
+    const first = await firstCells(view)
+    assert.deepEqual(
+      first.filter(name => second.includes(name)),
+      [],
+    )
+    assert.equal(first.length, 10)
+    view.assertNoTroubles()
+  })
+
+  it('creates a user, shows the profile, what the user ordered, paid and wrote, and deletes the user after a question', async () => {
+    await using view = await open('users')
+    const { page } = view
+    await view.button('New user').click()
+    await page.getByLabel('Name', { exact: true }).fill('Barbara Liskov')
+    await page.getByLabel('E-mail', { exact: true }).fill('barbara@example.com')
+    await page.getByLabel('Age', { exact: true }).fill('0')
+    await page.getByLabel('Password').fill(password)
+    await view.button('Create').click()
+    await page.getByRole('heading', { name: 'Barbara Liskov', level: 1 }).waitFor()
+    const id = await idOf('barbara@example.com')
+    const paid = await order(id)
+    await payOrder(app, paid.id, undefined, token)
+    const waiting = await order(id, 5)
+    const own = await logIn(app, 'barbara@example.com', password)
+    await read(app, 'mutation { createPost(title: "On abstraction", content: "Text.") { id } }', { token: own })
+
+    await page.reload()
+    const section = (name: string) => page.getByRole('region', { name })
+    await section('Posts').getByRole('link', { name: 'On abstraction' }).waitFor()
+    await section('Payments').getByRole('link').waitFor()
+    assert.match(await section('Profile').innerText(), /barbara@example\.com[\s\S]*Age\s+0\s+Joined\s+just now/)
+    const orders = await section('Orders').locator('tbody tr').allInnerTexts()
+    assert.match(orders.join('|'), new RegExp(`^Order ${waiting.id}\\D.*€0\\.15\\|Order ${paid.id}\\D.*€3\\.60$`, 's'))
+    assert.match(
+      await section('Payments').locator('tbody').innerText(),
+      new RegExp(`^Order ${paid.id}\\D.*€3\\.60$`, 's'),
+    )
+    assert.equal(await page.title(), 'Barbara Liskov · Duet console')
+
+    await view.button('Edit').click()
+    await page.getByLabel('Age', { exact: true }).fill('86')
+    await view.button('Save').click()
+    await section('Profile').getByText('86', { exact: true }).waitFor()
+    await view.button('Delete').click()
+    await view.button('Keep it').click()
+    await view.button('Delete').click()
+    await view.button('Delete the user').click()
+    await page.getByRole('heading', { name: 'Users', level: 1 }).waitFor()
+    assert.equal((await send(app, `GET /users/${id}`, undefined, token)).status, 404)
+    await page.goBack()
+    await page
+      .getByText('There is no such user')
+      .or(page.getByRole('heading', { name: 'Users', level: 1 }))
+      .waitFor()
+  })
+
+  it('shows roles to admins, changes them after a question, and says at its place that the last admin stays one', async () => {
+    const { id, email } = await createUser(app, { name: 'Radia Perlman', password })
+    await using view = await open(`users/${id}`)
+    const { page } = view
+    const role = page.getByRole('region', { name: 'Profile' }).locator('.role')
+    await view.button('Make an admin').click()
+    assert.match(await page.getByRole('dialog').innerText(), /Radia Perlman is signed out everywhere/)
+    await page.getByRole('dialog').getByRole('button', { name: 'Make an admin' }).click()
+    await role.getByText('admin', { exact: true }).waitFor()
+    const roleOf = async (user: number) =>
+      bodyOf<{ role: string }>(await send(app, `GET /users/${user}/role`, undefined, token)).role
+    assert.equal(await roleOf(id), 'admin')
+    await view.button('Make a member').click()
+    await page.getByRole('dialog').getByRole('button', { name: 'Make a member' }).click()
+    await role.getByText('member', { exact: true }).waitFor()
+    assert.equal(await roleOf(id), 'member')
+    view.assertNoTroubles()
+
+    await page.goto(`${app.url}/console#/users/1`)
+    await view.button('Make a member').click()
+    await page.getByRole('dialog').getByRole('button', { name: 'Make a member' }).click()
+    await page.getByRole('dialog').getByText('The last admin stays an admin.').waitFor()
+    assert.equal(await roleOf(1), 'admin')
+
+    await using other = await open(`users/${id}`, email, { offline: false }) // with its own browser context
+    await other.page.getByText('This is for admins').waitFor()
+    other.assertNoTroubles()
+  })
+
+  it('shows all orders newest first with owner, time and items, also of one status or one user, found by typing', async () => {
+    const graceId = await idOf(grace)
+    const [first, second] = [await order(1, 100), await order(graceId, 1234)]
+    await using view = await open('orders')
+    const { page } = view
+    await page.getByRole('link', { name: `Order ${second.id}` }).waitFor()
+    assert.deepEqual((await firstCells(view)).slice(0, 2), [`Order ${second.id}`, `Order ${first.id}`])
+    await page.getByRole('link', { name: 'Grace Hopper' }).first().waitFor()
+    assert.match(
+      await rows(view).first().innerText(),
+      /^Order \d+\s+Grace Hopper\s+just now\s+Waiting for payment\s+€37\.02/,
+    )
+    await view.button(`Items of order ${second.id}`).click()
+    assert.match(await page.getByRole('table', { name: 'Items' }).innerText(), /Brass gear\s+3\s+€12\.34\s+€37\.02/)
+
+    await page.getByLabel('Status').selectOption('Paid and shipped')
+    await waitUntil(async () => /shipped/.test(await rows(view).first().innerText()))
+    assert.equal((await rows(view).allInnerTexts()).filter(text => !text.includes('Paid and shipped')).length, 0)
+    const whose = page.getByRole('combobox', { name: 'Orders of' })
+    await whose.fill('gr')
+    await page.getByRole('option', { name: /Grace Hopper/ }).waitFor()
+    await whose.press('Enter')
+    const owners = async () => [...new Set(await rows(view).locator('td:nth-child(2)').allInnerTexts())].join()
+    await waitUntil(async () => (await owners()) === 'Grace Hopper')
+    await page.reload() // the address has both filters
+    await waitUntil(async () => (await owners()) === 'Grace Hopper')
+    assert.equal(await page.getByLabel('Status').inputValue(), 'shipped')
+    await waitUntil(async () => (await whose.inputValue()) === 'Grace Hopper')
+    await whose.fill('')
+    await waitUntil(async () => (await owners()) !== 'Grace Hopper')
+    view.assertNoTroubles()
+  })
+
+  it('places an order for a user found by typing, in the money of the service, and shows it on top at once', async () => {
+    await using view = await open('orders?status=shipped')
+    const { page } = view
+    await rows(view).first().waitFor()
+    await view.button('New order').click()
+    const dialog = page.getByRole('dialog')
+    const whom = dialog.getByRole('combobox', { name: 'For whom' })
+    assert.equal(await whom.inputValue(), 'Ada Lovelace')
+    await whom.fill('alan')
+    await page.getByRole('option', { name: /Alan Turing/ }).click()
+    await dialog.getByLabel('Item', { exact: true }).fill('Paper tape')
+    await dialog.getByLabel('Quantity').fill('2')
+    const price = dialog.getByLabel('Price each (EUR)')
+    for (const wrong of ['1.234', '12,345', '-3', 'ten']) {
+      await price.fill(wrong)
+      assert.equal(await dialog.locator('input:invalid').count(), 1, wrong)
+    }
+    await price.fill('36.07')
+    await dialog.getByText('€72.14').waitFor()
+    await view.button('Another item').click()
+    await dialog.getByLabel('Item', { exact: true }).last().fill('A gift')
+    await dialog.getByLabel('Price each (EUR)').last().fill('0')
+    await view.button('Place the order').click()
+    const top = rows(view).first()
+    await top.getByText('€72.14').waitFor()
+    assert.match(await top.innerText(), /Alan Turing[\s\S]*Waiting for payment/)
+    const [stored] = bodyOf<OrderBody[]>(await send(app, 'GET /orders?sort=-id&limit=1', undefined, token))
+    assert.deepEqual([stored?.amount, stored?.status], [7214, 'pending_payment'])
+
+    // While the answer to the next reading is under way, the next order is on top already.
+    await view.button('New order').click()
+    await dialog.getByLabel('Item', { exact: true }).fill('Another tape')
+    await price.fill('1')
+    const release = await holdOne(page, /\/orders\?/)
+    await view.button('Place the order').click()
+    await rows(view).first().getByText('€1.00').waitFor()
+    release()
+    await view.button('New order').click()
+    await dialog.getByLabel('Item', { exact: true }).fill('Unfinished')
+    await page.keyboard.press('Escape')
+    await view.button('Go on writing').click()
+    assert.equal(await dialog.getByLabel('Item', { exact: true }).inputValue(), 'Unfinished')
+    view.assertNoTroubles()
+  })
+
+  it('pays and cancels an order at its own address', async () => {
+    const [one, other] = [await order(1), await order(1)]
+    await using view = await open(`orders/${one.id}`)
+    const { page } = view
+    await view.button('Pay €3.60').click()
+    await page.getByText('Difference Express').waitFor()
+    await page.getByRole('article').getByText('Paid and shipped', { exact: true }).first().waitFor()
+    assert.equal(await view.button(/^(Pay|Cancel)/).count(), 0)
+    await page.goto(`${app.url}/console#/orders/${other.id}`)
+    await view.button('Cancel the order').click()
+    await view.button('Keep it').click()
+    await view.button('Cancel the order').click()
+    await page.getByRole('dialog').getByRole('button', { name: 'Cancel the order' }).click()
+    await page.getByRole('article').getByText('Cancelled', { exact: true }).waitFor()
+    assert.equal(await view.button(/^(Pay|Cancel)/).count(), 0)
+    assert.equal((await send(app, `GET /orders/${other.id}`, undefined, token)).status, 404)
+    await page.reload()
+    await page.getByText('There is no such order').waitFor()
+  })
+
+  it('says what became of an order that another window cancelled or paid, and takes its buttons away', async () => {
+    await using view = await open('orders')
+    await using other = await open('orders')
+    const stale = async (last: 'Pay €3.60' | 'Cancel the order', meanwhile: (id: number) => Promise<unknown>) => {
+      const { id } = await order(1)
+      for (const each of [view, other]) await each.page.goto(`${app.url}/console#/orders/${id}`)
+      await view.button(last).waitFor()
+      await other.button('Pay €3.60').waitFor()
+      await meanwhile(id)
+      await view.button(last).click()
+      const question = view.page.getByRole('dialog')
+      if (last === 'Cancel the order') await question.getByRole('button', { name: last }).click()
+      const notice = view.page.getByRole('article').getByRole('alert')
+      await notice.waitFor()
+      assert.equal(await view.button(/^(Pay|Cancel)/).count(), 0)
+      return notice.innerText()
+    }
+    const cancelElsewhere = async () => {
+      await other.button('Cancel the order').click()
+      await other.page.getByRole('dialog').getByRole('button', { name: 'Cancel the order' }).click()
+      await other.page.getByText('Cancelled', { exact: true }).waitFor()
+    }
+    const payElsewhere = async () => {
+      await other.button('Pay €3.60').click()
+      await other.page.getByText('Difference Express').waitFor()
+    }
+    assert.equal(await stale('Pay €3.60', cancelElsewhere), 'This order was cancelled meanwhile. Nothing is paid.')
+    assert.equal(
+      await stale('Pay €3.60', payElsewhere),
+      'This order was paid and shipped meanwhile. Nothing is paid twice.',
+    )
+    assert.equal(
+      await stale('Cancel the order', payElsewhere),
+      'This order was paid and shipped meanwhile. It can no longer be cancelled.',
+    )
+    await view.page.getByText('Difference Express').waitFor() // and it shows the present state
+
+    const { id } = await order(1)
+    await view.page.goto(`${app.url}/console#/orders`)
+    await view.page.reload()
+    await view.button(`Items of order ${id}`).click()
+    await view.button('Pay €3.60').waitFor()
+    await send(app, `DELETE /orders/${id}`, undefined, token)
+    await view.button('Pay €3.60').click()
+    await view.page.getByText('This order was cancelled meanwhile. Nothing is paid.').waitFor()
+    assert.match(await rows(view).first().innerText(), new RegExp(`Order ${id}[\\s\\S]*Cancelled`))
+    assert.equal(await view.button('Pay €3.60').count(), 0)
+    for (const each of [view, other]) each.assertNoTroubles({ refusals: true })
+  })
+
+  it('lists payments newest first, page by page, makes one, and shows that sending it again pays nothing twice', async () => {
+    for (let count = 0; count < 9; count++) await payOrder(app, (await order(1)).id, undefined, token)
+    await using view = await open('payments')
+    const { page } = view
+    await rows(view).first().getByRole('link').waitFor()
+    await page.getByLabel('Amount (EUR)').fill('12.5')
+    await view.button('Pay').click()
+    await page.getByText(/^Payment \d+ of €12\.50 is made$/).waitFor()
+    const ids = async () => (await firstCells(view)).map(text => Number(text?.split(' ')[1]))
+    const [paid = 0, ...others] = await ids()
+    assert.deepEqual(
+      others,
+      [...others].sort((one, next) => next - one),
+    )
+    assert.equal(bodyOf<PaymentBody>(await send(app, `GET /payments/${paid}`, undefined, token)).amount, 1250)
+    await view.button('Send it again').click()
+    await page.getByText(`This was payment ${paid} again: nothing was paid twice`).waitFor()
+    assert.equal((await ids())[0], paid)
+    assert.equal((await ids()).filter(id => id === paid).length, 1)
+    await view.button('Next').click()
+    await page.getByText('Page 2').waitFor()
+    assert.ok(Math.max(...(await ids())) < Math.min(paid, ...others))
+    view.assertNoTroubles()
+  })
+
+  it('shows members their own orders and payments, and asks for nothing that they may not see', async () => {
+    await order(1)
+    await using view = await open('orders', grace)
+    const { page } = view
+    const refused: string[] = []
+    page.on('response', response => {
+      if (response.status() >= 400) refused.push(response.url())
+    })
+    await rows(view).first().waitFor()
+    const graceId = await idOf(grace)
+    const own = bodyOf<OrderBody[]>(await send(app, `GET /users/${graceId}/orders?sort=-id&limit=10`, undefined, token))
+    assert.deepEqual(
+      await firstCells(view),
+      own.map(({ id }) => `Order ${id}`),
+    )
+    assert.equal(await page.getByRole('combobox', { name: 'Orders of' }).count(), 0)
+    await view.button('New order').click()
+    await page.getByLabel('Item', { exact: true }).fill('Nanoseconds of wire')
+    await page.getByLabel('Price each (EUR)').fill('0.30')
+    await view.button('Place the order').click()
+    await rows(view).first().getByText('€0.30').waitFor()
+    await rows(view).first().getByRole('link').click()
+    await view.button('Pay €0.30').click()
+    await page.getByText('Difference Express').waitFor()
+    await view.show('Payments')
+    await rows(view).first().getByText('€0.30').waitFor()
+    assert.deepEqual(refused, [])
+    await page.goto(`${app.url}/console#/orders/1`)
+    await page.getByText('There is no such order').waitFor()
+  })
+
+  it('shows the answer to the newest filter, and nothing that the former user has read or that comes too late', async () => {
+    await using view = await open('orders')
+    const { page } = view
+    await rows(view).first().waitFor()
+    const late = await holdOne(page, /status=shipped/)
+    const asked = page.waitForRequest(/status=shipped/)
+    await page.getByLabel('Status').selectOption('Paid and shipped')
+    const answered = (await asked).response()
+    await page.getByLabel('Status').selectOption('Waiting for payment')
+    await waitUntil(async () => (await rows(view).getByText('Paid and shipped').count()) === 0)
+    late()
+    await answered
+    await page.evaluate('new Promise(resolve => setTimeout(resolve))')
+    assert.equal(await rows(view).getByText('Paid and shipped').count(), 0)
+
+    await view.show('Payments')
+    await page.getByLabel('Amount (EUR)').fill('7')
+    const held = [await holdOne(page, /\/payments$/), await holdOne(page, /\/users\?/)]
+    const paid = page.waitForResponse(/\/payments$/)
+    await view.button('Pay').click()
+    await view.show('Users')
+    await signOut(view)
+    assert.equal(await page.getByRole('row').count(), 0)
+    for (const go of held) go()
+    await paid
+    await view.button('Sign in').click()
+    await view.fillIn(grace)
+    await page.getByText('This is for admins').waitFor()
+    await view.show('Payments')
+    await rows(view).or(page.getByText('No payments yet')).first().waitFor()
+    assert.equal(await page.getByText('€7.00').count(), 0)
+    assert.equal(await page.locator('.receipt').count(), 0)
+    const next = await holdOne(page, /\/orders\?/)
+    await view.show('Orders')
+    assert.equal(await rows(view).count(), 0)
+    next()
+  })
+})
