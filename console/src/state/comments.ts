@@ -86,15 +86,25 @@ export function takeDeletedComment(postId: string, id: string): void {
 
 function followPost(postId: string, more: readonly Source[] = []): void {
   if (followed.has(postId)) return
+  // The comments may be on their way, without what has just happened.
+  const readIfReading = () => {
+    if (posts.peek().get(postId)?.comments === undefined) readerOf(postId).run()
+  }
   const onEnd = () => dropPost(postId) // the subscriptions to the comments of a post end when the post is deleted
   const sources = [
     {
       document: documents.commentAdded,
-      onData: ({ commentAdded }: { commentAdded: NewComment }) => takeNewComment(postId, commentAdded),
+      onData: ({ commentAdded }: { commentAdded: NewComment }) => {
+        takeNewComment(postId, commentAdded)
+        readIfReading()
+      },
     },
     {
       document: documents.commentUpdated,
-      onData: ({ commentUpdated }: { commentUpdated: CommentData }) => takeChangedComment(postId, commentUpdated),
+      onData: ({ commentUpdated }: { commentUpdated: CommentData }) => {
+        takeChangedComment(postId, commentUpdated)
+        readIfReading()
+      },
     },
     {
       document: documents.commentDeleted,

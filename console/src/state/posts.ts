@@ -53,8 +53,10 @@ export function latestEvent(): number {
 /** Takes a post of an answer to a request that was sent after the event `asked`. Returns whether it exists. */
 export function takePost(read: PostData, asked: number): boolean {
   if (deleted.has(`post ${read.id}`)) return false
-  const known = posts.peek().get(read.id)
-  put(known === undefined ? { ...read, arrived: false, seen: asked } : withRead(known, read, asked))
+  const known = posts.peek().get(read.id) ?? { ...read, arrived: false, seen: asked }
+  const { likes, commentCount } = read
+  const latest = { ...read, ...updates.get(read.id), likes, commentCount }
+  put(withRead(withRead(known, read, asked), latest, asked))
   return true
 }
 
@@ -69,9 +71,20 @@ export function takeNewPost(read: PostData): boolean {
 /** Takes the new text of a post. */
 export function takeUpdate({ postUpdated: read }: { readonly postUpdated: PostData }): void {
   events++
+  if (!posts.peek().has(read.id)) keepUpdate(read)
   // Open comments are counted by their own events.
   const counted = (post: Post) => (post.comments === undefined ? events : 0)
   changePost(read.id, post => ({ ...withRead(post, read, counted(post)), seen: events }))
+}
+
+/** The latest updates of posts that are not known. An older text of one of them may be on its way. */
+const updates = new Map<string, PostData>()
+const mostUpdates = 20
+
+function keepUpdate(read: PostData): void {
+  updates.set(read.id, read)
+  const [oldest = ''] = updates.keys()
+  if (updates.size > mostUpdates) updates.delete(oldest)
 }
 
 /** The same comment arrives as an event and, if the user wrote it, in the answer, in any order. */
