@@ -171,12 +171,16 @@ describe('accounts in the console', { skip: browserMissing }, () => {
       const { pathname } = new URL(request.url())
       if (!/console|icon/.test(pathname)) asked.push(pathname)
     })
-    const reload = async () => {
-      asked.length = 0
-      await page.reload()
+    const shown = async () => {
       await view.account.getByText('Grace Hopper').first().waitFor()
       await page.getByText('Live', { exact: true }).waitFor()
       await page.getByRole('article').first().waitFor()
+    }
+    const reload = async () => {
+      await shown()
+      asked.length = 0
+      await page.reload()
+      await shown()
       return asked.toSorted()
     }
     assert.deepEqual(await reload(), ['/graphql'])

@@ -214,6 +214,7 @@ describe('the console, when a request fails', { skip: browserMissing }, () => {
     await page.reload()
     await change('somerville@example.com', { email: 'somerville@example.com' })
     await view.button('Save my changes').click()
+    await page.getByRole('dialog').waitFor({ state: 'hidden' }) // it shows the age, too
     await page.getByRole('region', { name: 'Profile' }).getByText('41', { exact: true }).waitFor()
     assert.deepEqual(await stored(), { ...user, email: 'somerville@example.com', age: 41 })
     await view.account.getByText('somerville@example.com', { exact: true }).waitFor({ state: 'attached' }) // in its menu
