@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { codegen } from '@graphql-codegen/core'
 import * as typescript from '@graphql-codegen/typescript'
 import { buildSchema, type GraphQLField, getNamedType, isObjectType, parse } from 'graphql'
+import { privateFields } from '../src/core/entities.ts'
 
 const schema = join(import.meta.dirname, '..', 'api', 'schema.graphql')
 const target = join(import.meta.dirname, 'src', 'schema.ts')
@@ -46,6 +47,7 @@ function fieldsOf(text: string): string {
     return `${name}: ${JSON.stringify({
       ...(isObjectType(named) && { type: named.name }),
       ...(types.length > 0 && { args: Object.fromEntries(types) }),
+      ...(privateFields.has(name) && { private: true }),
     })}`
   })
   return [
@@ -54,8 +56,13 @@ function fieldsOf(text: string): string {
     ...inputs,
     '};',
     '',
+    '/** Fields that not everybody may read. */',
+    `export type PrivateField = ${[...privateFields].map(name => `'${name}'`).join(' | ')};`,
+    '',
+    'export type FieldFacts = { type?: string; args?: { [name: string]: string }; private?: true };',
+    '',
     '/** What is needed to write the document of a selection. */',
-    'export const fields: { [type: string]: { [field: string]: { type?: string; args?: { [name: string]: string } } } } = {',
+    'export const fields: { [type: string]: { [field: string]: FieldFacts } } = {',
     ...table,
     '};',
     '',

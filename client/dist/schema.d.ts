@@ -280,14 +280,18 @@ export type Arguments = {
         commentDeleted: SubscriptionCommentDeletedArgs;
     };
 };
+/** Fields that not everybody may read. */
+export type PrivateField = 'email';
+export type FieldFacts = {
+    type?: string;
+    args?: {
+        [name: string]: string;
+    };
+    private?: true;
+};
 /** What is needed to write the document of a selection. */
 export declare const fields: {
     [type: string]: {
-        [field: string]: {
-            type?: string;
-            args?: {
-                [name: string]: string;
-            };
-        };
+        [field: string]: FieldFacts;
     };
 };

@@ -1,7 +1,8 @@
-import type { Arguments } from './schema.ts';
+import type { Arguments, PrivateField } from './schema.ts';
 /**
  * The fields of an object to read. A plain field is `true`. An object is a selection of its own, or `true` for all its
- * plain fields. `$` has the arguments of a field, and `'*': true` adds all plain fields to the named ones.
+ * plain fields. `$` has the arguments of a field, and `'*': true` adds all plain fields to the named ones. The e-mail of
+ * users is always named: not everybody may read it.
  */
 export type Selection<T, A = unknown> = Given<A> & {
     readonly '*'?: true;
@@ -19,10 +20,10 @@ export type Selected<V, S> = V extends readonly (infer I)[] ? Selected<I, S>[] :
     [F in keyof V as F extends Chosen<V, S> ? F : never]: Selected<V[F], F extends keyof S ? S[F] : true>;
 } : V;
 type Chosen<T, S> = S extends true ? Plain<T> : Exclude<keyof S, '$'> extends never ? Plain<T> : Exclude<keyof S, '$' | '*'> | ('*' extends keyof S ? Plain<T> : never);
-/** The fields that are no objects. */
-type Plain<T> = {
+/** The fields that are no objects, and that everybody may read. */
+type Plain<T> = Exclude<{
     [F in FieldOf<T>]: Item<T[F]> extends object ? never : F;
-}[FieldOf<T>];
+}[FieldOf<T>], PrivateField>;
 /** The compiler accepts unknown properties in a selection that it infers. This names them, so that it refuses them. */
 export type Known<T, S> = S extends Checked<T, S, unknown> ? S : Checked<T, S, unknown>;
 type Checked<T, S, A> = {

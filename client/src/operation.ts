@@ -25,7 +25,7 @@ export function operation(root: 'Query' | 'Mutation' | 'Subscription', selection
   const fieldsOf = (type: string, chosen: Table<unknown>): string => {
     const known = own(fields, type, 'The schema')
     const named = Object.keys(chosen).filter(name => name !== '$')
-    const plain = Object.keys(known).filter(name => known[name]?.type === undefined)
+    const plain = Object.keys(known).filter(name => !known[name]?.type && !known[name]?.private)
     const all = (named.length === 0 ? ['*'] : named).flatMap(name => (name === '*' ? plain : name))
     const texts = all.map(name => {
       const field = own(known, name, type)

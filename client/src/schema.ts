@@ -304,12 +304,17 @@ export type Arguments = {
   },
 };
 
+/** Fields that not everybody may read. */
+export type PrivateField = 'email';
+
+export type FieldFacts = { type?: string; args?: { [name: string]: string }; private?: true };
+
 /** What is needed to write the document of a selection. */
-export const fields: { [type: string]: { [field: string]: { type?: string; args?: { [name: string]: string } } } } = {
+export const fields: { [type: string]: { [field: string]: FieldFacts } } = {
   User: {
     id: {},
     name: {},
-    email: {},
+    email: {"private":true},
     avatar: {},
     posts: {"type":"Post","args":{"limit":"Int","offset":"Int","after":"ID"}},
     createdAt: {},

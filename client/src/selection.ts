@@ -1,8 +1,9 @@
-import type { Arguments } from './schema.ts'
+import type { Arguments, PrivateField } from './schema.ts'
 
 /**
  * The fields of an object to read. A plain field is `true`. An object is a selection of its own, or `true` for all its
- * plain fields. `$` has the arguments of a field, and `'*': true` adds all plain fields to the named ones.
+ * plain fields. `$` has the arguments of a field, and `'*': true` adds all plain fields to the named ones. The e-mail of
+ * users is always named: not everybody may read it.
  */
 export type Selection<T, A = unknown> = Given<A> & { readonly '*'?: true } & {
   readonly [F in keyof T as F extends '__typename' ? never : F]?: Field<Item<T[F]>, ArgumentsOf<T, F>>
@@ -27,8 +28,8 @@ type Chosen<T, S> = S extends true
     ? Plain<T>
     : Exclude<keyof S, '$' | '*'> | ('*' extends keyof S ? Plain<T> : never)
 
-/** The fields that are no objects. */
-type Plain<T> = { [F in FieldOf<T>]: Item<T[F]> extends object ? never : F }[FieldOf<T>]
+/** The fields that are no objects, and that everybody may read. */
+type Plain<T> = Exclude<{ [F in FieldOf<T>]: Item<T[F]> extends object ? never : F }[FieldOf<T>], PrivateField>
 
 /** The compiler accepts unknown properties in a selection that it infers. This names them, so that it refuses them. */
 export type Known<T, S> = S extends Checked<T, S, unknown> ? S : Checked<T, S, unknown>

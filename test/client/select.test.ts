@@ -72,6 +72,16 @@ describe('A selection', () => {
     assert.ok(isWhole && isNullable && isMore)
   })
 
+  it('of a whole user leaves out the e-mail, which not everybody may read, unless it is named', async () => {
+    const { duet } = client
+    const { user } = await query(duet, { user: { $: { id: 2 } } })
+    assert.deepEqual(Object.keys(user ?? {}), ['id', 'name', 'avatar', 'createdAt'])
+    const { user: named } = await query(duet, { user: { $: { id: 2 }, '*': true, email: true } })
+    assert.equal(named?.email, 'grace@example.com')
+    const isLeftOut: Same<keyof Exclude<typeof user, null>, 'id' | 'name' | 'avatar' | 'createdAt'> = true
+    assert.ok(isLeftOut)
+  })
+
   it('of one type is used in several operations, also in mutations and subscriptions', async () => {
     const { duet } = client
     const line = { id: true, title: true, author: { name: true } } satisfies Selection<Schema.Post>
