@@ -160,6 +160,8 @@ describe('accounts in the console', { skip: browserMissing }, () => {
     await view.fillIn(ada)
     await page.getByRole('heading', { name: 'Account', level: 1 }).waitFor()
     assert.deepEqual(await places(page), ['Feed', 'Users', 'Orders', 'Payments', 'Requests', 'Health', 'Account'])
+    const addressOf = (name: string) => page.getByRole('link', { name }).getAttribute('href')
+    assert.deepEqual([await addressOf('My orders'), await addressOf('My payments')], ['#/orders?user=1', '#/users/1'])
     view.assertNoTroubles()
   })
 

@@ -12,7 +12,7 @@ import { Password } from '../parts/password.tsx'
 import { RoleBadge } from '../parts/person.tsx'
 import { toast } from '../state/messages.ts'
 import { go, href } from '../state/route.ts'
-import { changePassword, deleteAccount, signOut, userChanged, who } from '../state/session.ts'
+import { changePassword, deleteAccount, seesAll, signOut, userChanged, who } from '../state/session.ts'
 import { Conflict } from './conflict.tsx'
 
 /** What a signed-in user can do with the own account. */
@@ -28,13 +28,14 @@ export function AccountPage() {
     reading.run(() => api.users.me(), show)
   }, [person?.id])
   if (person === undefined) return null
+  // Who sees the orders and payments of all finds the own ones by a filter, and on the own page.
   return (
     <>
       <Head title="Account" text="Change what others see of you, your password, and where you are signed in." />
       <Notice problem={reading.problem} onAgain={reading.again} />
       <p>
-        <RoleBadge role={person.role} /> · <a href={href('orders')}>My orders</a> ·{' '}
-        <a href={href('payments')}>My payments</a>
+        <RoleBadge role={person.role} /> · <a href={`${href('orders')}?user=${person.id}`}>My orders</a> ·{' '}
+        <a href={seesAll.value ? href('users', person.id) : href('payments')}>My payments</a>
       </p>
       {me.value?.id === person.id && <Profile key={person.id} me={me.value} onChange={show} />}
       <NewPassword email={person.email} />
