@@ -48,7 +48,7 @@ export function asset(load: () => Promise<Content>, extension: string) {
   const file = once(async () => {
     const content = await load()
     const hash = createHash('sha256').update(content).digest('base64url').slice(0, 22)
-    return { zipped: await promisify(gzip)(content), hash }
+    return { zipped: await promisify(gzip)(content, { level: 9 }), hash }
   })
   return async ({ headers }: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
     const { zipped, hash } = await file()
