@@ -107,7 +107,10 @@ export function readConfig(environment: Environment) {
     tokenKeys: read('TOKEN_KEYS') || undefined,
     tokenTtlSeconds: integer('TOKEN_TTL_SECONDS', 1, 365 * 86_400),
     sessionTtlSeconds: integer('SESSION_TTL_SECONDS', 1, 3650 * 86_400),
-    mail: parseMail(read('SMTP_URL'), read('MAIL_FROM'), read('PUBLIC_URL'), isLocal),
+    mail: parseMail(read('SMTP_URL'), read('MAIL_FROM'), read('PUBLIC_URL'), {
+      isLocal,
+      isOpen: accessPolicy === 'open',
+    }),
     idempotencyTtlSeconds: integer('IDEMPOTENCY_TTL_SECONDS', 1, 365 * 86_400),
     currency: Object.freeze({ code: parseCurrency(read('CURRENCY')), digits: integer('CURRENCY_DIGITS', 0, 4) }),
     linkPrefix: text('LINK_PREFIX', prefix, prefixRule),

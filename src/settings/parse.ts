@@ -63,7 +63,12 @@ export type MailConfig =
   | { readonly kind: 'log'; readonly from: string | undefined; readonly publicUrl: string | undefined }
 
 /** How mails are sent. Without a server they are written to the log on a developer's own machine. */
-export function parseMail(url: string, from: string, publicUrl: string, isLocal: boolean): MailConfig | undefined {
+export function parseMail(
+  url: string,
+  from: string,
+  publicUrl: string,
+  { isLocal, isOpen }: Readonly<Record<'isLocal' | 'isOpen', boolean>>,
+): MailConfig | undefined {
   if (publicUrl !== '' && !webAddress.test(publicUrl))
     throw new ConfigError('PUBLIC_URL: must be an http(s) address such as https://duet.example.com, without a query')
   if (from !== '' && !sender.test(from))
@@ -74,6 +79,9 @@ export function parseMail(url: string, from: string, publicUrl: string, isLocal:
   // The errors do not quote the address, which holds a password.
   if (!/^smtps?:\/\//.test(url) || !URL.canParse(url) || new URL(url).hostname === '')
     throw new ConfigError('SMTP_URL: must be smtp://… or smtps://…, with user:password@ if the server needs them')
+  // A stranger would change the e-mail of an admin, and get the link.
+  if (isOpen && !isLocal)
+    throw new ConfigError('SMTP_URL: needs ACCESS_POLICY=enforced here, because under open anyone may change e-mails')
   if (from === '') throw new ConfigError('MAIL_FROM: is needed with SMTP_URL; it is the sender of mails')
   if (address === '') throw new ConfigError('PUBLIC_URL: is needed with SMTP_URL; links in mails lead to it')
   return Object.freeze({ kind: 'smtp', url, from, publicUrl: address })

@@ -278,6 +278,14 @@ test('a wrong value of any variable is refused with one line that names it and d
   }
 })
 
+test('mails leave the machine only where nobody else can change the e-mail that they go to', () => {
+  const mail = { ...withMail, SMTP_URL: 'smtps://mail.example' }
+  const kinds = [{}, { HOST: '::', ACCESS_POLICY: 'enforced' }, { NODE_ENV: 'production' }]
+  for (const environment of kinds) assert.equal(readConfig({ ...mail, ...environment }).mail?.kind, 'smtp')
+  for (const environment of [{ HOST: '::' }, { NODE_ENV: 'production' }])
+    assert.throws(() => readConfig({ ...mail, ...environment, ACCESS_POLICY: 'open' }), /SMTP_URL: needs ACCESS_POLICY/)
+})
+
 test('REDIS_URL is an address of Redis with all its parts, and nothing else', () => {
   for (const address of ['redis://127.0.0.1', 'redis://127.0.0.1:7000/12', 'redis://u:p%3A%2F@[::1]', 'REDISS://h/']) {
     assert.equal(readConfig({ REDIS_URL: address }).redis, address.replace('REDISS', 'rediss'))
