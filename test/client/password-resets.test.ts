@@ -17,6 +17,11 @@ test('the client asks for a link and sets a password with it, also with a sessio
   assert.equal(client.duet.session, undefined)
   const secret = await loggedSecret(app.logs, email)
   await assert.rejects(set(secret, 'short'), { kind: 'badInput', status: 400 })
+  using lossy = connectTo(app, {
+    fetch: async (...call) => Promise.reject(await fetch(...call)), // the answer is lost
+  })
+  await assert.rejects(passwordResets(lossy.duet).set('used before', 'a new password'), { kind: 'offline' })
+  assert.equal(lossy.requests.length, 1, 'a second request would tell that a link is invalid that was valid')
   await set(secret, 'a new password')
   await assert.rejects(set(secret, 'a new password'), { kind: 'notFound', message: 'This link is no longer valid' })
   await client.duet.signIn({ email, password: 'a new password' })

@@ -69,7 +69,7 @@ describe('Payments of the client', () => {
     )
     const { order } = await follow(placed[1] ?? assert.fail(), 'pay')
     assert.deepEqual(await all({ status: 'shipped', sort: '-id' }).toArray(1), [order])
-    const { payment } = await payments(client.duet).pay(73)
+    const { payment } = await payments(client.duet).pay(70)
     const newest = await payments(client.duet).list({ sort: '-id', limit: 1 }).toArray(2)
     assert.deepEqual([newest[0], newest[1]?.order_id], [payment, order.id])
   })
@@ -213,8 +213,9 @@ describe('Orders of the client', () => {
     await assert.rejects(follow(order, 'track'), { kind: 'conflict', status: undefined })
     assert.deepEqual(client.requests, [], 'without a link nothing is sent')
 
-    const { order: paid, payment = assert.fail(), replayed } = await follow(order, 'pay')
-    assert.deepEqual([paid.status, actionsOf(paid), replayed], ['shipped', ['track'], false])
+    const chosen = { key: `order-${order.id}` }
+    const { order: paid, payment = assert.fail(), replayed, key } = await follow(order, 'pay', chosen)
+    assert.deepEqual([paid.status, actionsOf(paid), replayed, key], ['shipped', ['track'], false, chosen.key])
     const { amount, order_id } = await payments(client.duet).get(payment)
     assert.deepEqual([amount, order_id], [order.amount, order.id])
     assert.equal((await follow(paid, 'track')).order_id, order.id)
