@@ -225,12 +225,12 @@ describe('the console, when a request fails', { skip: browserMissing }, () => {
     await using view = await open({ tab: 'users' })
     const { page } = view
     await view.button('New user').click()
-    await page.getByLabel('Name').fill('Somebody')
+    await page.getByLabel('Name', { exact: true }).fill('Somebody')
     await page.getByLabel('E-mail', { exact: true }).fill(ada)
     await page.getByLabel('Password').fill('long enough')
     await view.button('Create').click()
-    await page.getByRole('alert').getByText('Email is already in use.').waitFor()
-    assert.equal(await page.getByLabel('Name').inputValue(), 'Somebody')
+    await page.getByText('E-mail is already in use.').waitFor()
+    assert.equal(await page.getByLabel('Name', { exact: true }).inputValue(), 'Somebody')
     view.assertNoTroubles({ refusals: true })
   })
 

@@ -46,6 +46,7 @@ function OneOrder({ id }: { readonly id: number }) {
         <a href={href('orders')}>All orders</a>
       </p>
       <Notice problem={reading.problem} onAgain={reading.again} />
+      {(shown === undefined || shown === 'absent') && <h1 class="visually-hidden">Order {id}</h1>}
       {shown === undefined && reading.problem === undefined && <Loading />}
       {shown === 'absent' && (
         <Empty icon="orders" title="There is no such order">

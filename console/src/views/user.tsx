@@ -48,6 +48,7 @@ function Profile({ id }: { readonly id: number }) {
         <a href={href('users')}>All users</a>
       </p>
       <Notice problem={reading.problem} onAgain={reading.again} />
+      {(shown === undefined || shown === 'absent') && <h1 class="visually-hidden">User {id}</h1>}
       {shown === undefined && reading.problem === undefined && <Loading />}
       {shown === 'absent' && (
         <Empty icon="users" title="There is no such user">
