@@ -1,17 +1,7 @@
 import { spawn } from 'node:child_process'
 import { randomInt } from 'node:crypto'
 import { once } from 'node:events'
-import {
-  chmodSync,
-  globSync,
-  mkdirSync,
-  mkdtempSync,
-  readFileSync,
-  rmSync,
-  statfsSync,
-  statSync,
-  writeFileSync,
-} from 'node:fs'
+import { chmodSync, globSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statfsSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { run } from 'node:test'
@@ -28,6 +18,7 @@ import { groupsOf } from './runner/groups.ts'
  * `--seed N`: in the random order of an earlier run, which printed this number as its seed.
  * `--check`: checks types, lint and format beside the tests.
  * `--threads N`: servers have so many threads, unless a test needs one or says how many.
+ * `--note`: keeps how long each file took, for the first run of others: `test/runner/durations.json`.
  */
 const { values, positionals } = parseArgs({
   options: {
@@ -36,6 +27,7 @@ const { values, positionals } = parseArgs({
     seed: { type: 'string' },
     threads: { type: 'string' },
     check: { type: 'boolean' },
+    note: { type: 'boolean' },
   },
   allowPositionals: true,
 })
@@ -52,9 +44,12 @@ const processesAtOnce = 3
 const mostProcesses = values.quick ? processesAtOnce : 2 * processesAtOnce
 const fewestFiles = 10
 
-/** How long each file took the last time, in this form. */
+/** How long each file took the last time, in this form; before the first time, how long it took elsewhere. */
 const form = values.quick ? 'quick' : values.threads ? 'threads' : values.full ? 'full' : 'usual'
 const durationsFile = join(root, 'node_modules', '.cache', `test-durations-${form}.json`)
+const notedFile = join(root, 'test', 'runner', 'durations.json')
+/** What is expected of a file that nobody has run. */
+const usualMs = 2_000
 
 const seed = Number(values.seed ?? randomInt(1_000_000))
 
@@ -109,9 +104,8 @@ function modulesOf(files: readonly string[], folder: string): readonly string[] 
   if (files.length === 0) throw new Error('There is no such test file')
   mkdirSync(folder)
   const count = Math.min(mostProcesses, Math.ceil(files.length / fewestFiles))
-  const known = Durations.of(durationsFile)
-  // Before the first run only the size of a file tells how long it may take.
-  const expected = new Map(files.map(file => [file, known.get(file) ?? statSync(resolve(root, file)).size]))
+  const known = new Map([...Durations.of(notedFile), ...Durations.of(durationsFile)])
+  const expected = new Map(files.map(file => [file, known.get(file) ?? usualMs]))
   return groupsOf(expected, count).map((group, index) => {
     const urls = group.map(file => pathToFileURL(resolve(root, file)))
     const path = join(folder, `${index + 1}.mjs`)
@@ -168,6 +162,7 @@ async function runAll(files: readonly string[]): Promise<boolean> {
     report.pipe(process.stdout, { end: false })
     await once(report, 'end')
     if (positionals.length === 0) durations.save(durationsFile)
+    if (values.note) durations.save(notedFile)
     process.stdout.write(`${durations.report()}\nSeed of the random order: ${seed}\n`)
   } finally {
     await globalTeardown()

@@ -24,7 +24,7 @@ export class Durations {
   /** The durations of files in an earlier run, in milliseconds. */
   static of(path: string): ReadonlyMap<string, number> {
     try {
-      return new Map(JSON.parse(readFileSync(path, 'utf8')))
+      return new Map(Object.entries(JSON.parse(readFileSync(path, 'utf8'))))
     } catch {
       return new Map() // the first run
     }
@@ -32,7 +32,8 @@ export class Durations {
 
   save(path: string): void {
     mkdirSync(dirname(path), { recursive: true })
-    writeFileSync(path, JSON.stringify([...this.#msOfFiles]))
+    const inOrder = [...this.#msOfFiles].sort().map(([file, ms]) => [file, Math.round(ms / 100) * 100])
+    writeFileSync(path, `${JSON.stringify(Object.fromEntries(inOrder), null, 2)}\n`)
   }
 
   /** The duration of each file, the slowest first, and the slowest tests. */
