@@ -72,6 +72,29 @@ describe('FanOut', () => {
     await stage.happen()
   })
 
+  it('leaves turns to other work while it tells of many deletions, for which it reads nothing', async () => {
+    const stage = new FanOutStage()
+    let [together, most] = [0, 0]
+    const all = []
+    for (let group = 0; group < 5; group++) {
+      const { subscriber, received } = await stage.subscribe(`subscription { _${group}: postDeleted }`)
+      subscriber.onNext = () => {
+        most = Math.max(most, ++together)
+        for (const end = performance.now() + 1; performance.now() < end; );
+      }
+      all.push(received)
+    }
+    let isOver = false
+    const others = (async () => {
+      for (; !isOver; await turn()) together = 0
+    })()
+    await stage.happen(...Array.from({ length: 40 }, (_, index) => postDeleted(index + 1)))
+    isOver = true
+    await others
+    assert.ok(most < 20, `${most} messages were sent in one turn`)
+    for (const received of all) assert.equal(received.length, 40)
+  })
+
   it('members may join and leave while an event is sent', async () => {
     const stage = new FanOutStage()
     const leaving: (() => void)[] = []

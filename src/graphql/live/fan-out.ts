@@ -4,10 +4,20 @@ import type { Event, EventLog, Place, RecentEvents } from '../../core/events.ts'
 import { nameOf, placeToText, subjectOf, topicsOf } from '../../core/events.ts'
 import { Queue } from '../../core/queue.ts'
 import type { PostStore } from '../../core/store.ts'
+import { Turns } from '../../lib/turns.ts'
 import { during } from '../../lib/waits.ts'
 import { type Refusal, refusal, refusalFromCore, reportedRefusal } from '../errors.ts'
 import { EventMessage } from './event-message.ts'
-import { Group, type GroupLimits, Groups, groupName, longReadMs, type Subscriber, type Subscription } from './groups.ts'
+import {
+  Group,
+  type GroupLimits,
+  Groups,
+  groupName,
+  longReadMs,
+  type Subscriber,
+  type Subscription,
+  sliceMs,
+} from './groups.ts'
 import { Joins, positionUnknown } from './joins.ts'
 import type { Resume } from './messages.ts'
 
@@ -49,6 +59,7 @@ export class FanOut {
   readonly #reads: Queue
   /** For groups whose reads take long, and new ones: hundreds of them can wait, and others must not wait behind them. */
   readonly #longReads: Queue
+  readonly #turns = new Turns(sliceMs)
   /** The groups that are delivering, with the event that they are at. */
   readonly #running = new Map<Group, Event | undefined>()
 
@@ -180,10 +191,13 @@ export class FanOut {
     return reached
   }
 
-  /** Of what is deleted, subscribers get the id, and nothing is read. */
+  /** Of what is deleted, subscribers get the id, and nothing is read: thousands at once would leave no turn to others. */
   async #dataAbout(group: Group, subject: number): Promise<string | undefined> {
     const { topic, key } = group.subscription
-    if (topic.kind === 'post-deleted' || topic.kind === 'comment-deleted') return `{"${key}":"${subject}"}`
+    if (topic.kind === 'post-deleted' || topic.kind === 'comment-deleted') {
+      await this.#turns.next()
+      return `{"${key}":"${subject}"}`
+    }
     const reads = group.readMs > longReadMs ? this.#longReads : this.#reads
     // Many groups may catch up at once with the same events.
     return reads.share(`${group.name} ${subject}`, () => this.#read(group, subject))

@@ -189,6 +189,6 @@ const tooMany = 'SUBSCRIPTION_LIMIT_EXCEEDED'
 /** Most reads take a few milliseconds, and the longest that are admitted a tenth of a second. */
 export const longReadMs = 50
 /** Maximum milliseconds of sending before other work gets its turn. */
-const sliceMs = 5
+export const sliceMs = 5
 /** How many members get a message before the next look at the time. With ids of their own, each gets a copy. */
 const membersTogether = 16
