@@ -101,6 +101,7 @@ interface State {
   openFeed(): void
   openComments(id: string): void
   closeComments(id: string): void
+  readMoreComments(id: string): Promise<void>
   forgetPost(id: string): void
   likePost(id: string): Promise<void>
   updatePost(id: string, edit: object): Promise<void>
@@ -266,8 +267,12 @@ describe('the state of posts in the console', () => {
     assert.deepEqual([textsOf(61), known(61)?.commentCount], [['Changed', 'Comment 603'], 2])
     event('commentAdded', { ...comment(601), post: { commentCount: 3 } }, '61')
     assert.equal(known(61)?.commentCount, 2, 'what is deleted does not come back')
+    const subscribed = [...(FakeSocket.latest?.subscriptions.values() ?? [])]
+    assert.equal(subscribed.filter(({ variables }) => variables?.postId === '61').length, 3)
     state.closeComments('61')
     assert.deepEqual([known(61)?.comments, known(61)?.commentCount], [undefined, 2])
+    const left = [...(FakeSocket.latest?.subscriptions.values() ?? [])]
+    assert.equal(left.length, subscribed.length - 3)
   })
 
   it('a deleted comment keeps its place for who is editing it, and does not count', async () => {
@@ -304,9 +309,10 @@ describe('the state of posts in the console', () => {
     await settled()
     event('commentAdded', { ...comment(804), post: { commentCount: 3 } }, '81')
     event('commentUpdated', comment(802, { text: 'Changed', updatedAt: at(1) }), '81')
+    event('commentDeleted', '803', '81')
     later.resolve({ post: { ...post(81), comments } })
     await settled()
-    assert.deepEqual(textsOf(81), ['Changed', 'Comment 803', 'Comment 804'])
+    assert.deepEqual(textsOf(81), ['Changed', 'Comment 804'])
   })
 
   it('a comment or post that is left before its answer comes stays closed', async () => {
@@ -319,6 +325,26 @@ describe('the state of posts in the console', () => {
     late.resolve({ post: { ...post(91), comments: [comment(901)] } })
     await settled()
     assert.equal(known(91)?.comments, undefined)
+  })
+
+  it('all comments that are shown are read anew, also those of later pages', async () => {
+    const all = Array.from({ length: 60 }, (_, index) => comment(9201 + index))
+    answers.Post = ({ limit, after = '0' as never }) => {
+      const comments = all.filter(({ id }) => Number(id) > Number(after)).slice(0, limit)
+      return { post: { ...post(92, { commentCount: 60 }), comments } }
+    }
+    event('postAdded', post(92))
+    state.openComments('92')
+    await settled()
+    assert.equal(known(92)?.comments?.length, 50)
+    await state.readMoreComments('92')
+    all[55] = comment(9256, { text: 'Changed', updatedAt: at(1) })
+    state.readerOf('92').run()
+    await settled()
+    assert.deepEqual(
+      textsOf(92),
+      all.map(({ text }) => text),
+    )
   })
 
   it('only what was changed is written, on the condition that nobody else has changed it', async () => {
