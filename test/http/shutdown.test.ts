@@ -6,6 +6,7 @@ import { describe, test } from 'node:test'
 import { serveHealth } from '../../src/http/health.ts'
 import { cutAfterMs, shutDown } from '../../src/http/lifecycle.ts'
 import { Metrics } from '../../src/http/metrics.ts'
+import { together } from '../runner/together.ts'
 import { startTestServer } from '../support/app.ts'
 import { ask, isRefused, RawConnection } from '../support/http.ts'
 import { DuetProcess, serveDuet } from '../support/process.ts'
@@ -145,7 +146,9 @@ test('a connection that does not end is closed in time, and this is logged', asy
 })
 
 // Each of these tests runs its own process.
-describe('a process that gets a stop signal', { concurrency: 4 }, () => {
+describe('a process that gets a stop signal', () => {
+  const test = together(4)
+
   test('SIGTERM: a partly sent request is still answered, further signals have no effect, then the process exits with 0', async () => {
     await using duet = serveDuet({ DRAIN_MS: '300' })
     const { port } = await duet.address()

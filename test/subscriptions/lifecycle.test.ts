@@ -3,6 +3,7 @@ import { connect } from 'node:net'
 import { DatabaseSync } from 'node:sqlite'
 import { before, describe, it } from 'node:test'
 import { CloseCode } from 'graphql-ws'
+import { together } from '../runner/together.ts'
 import { startTestApp, startTestAppOn } from '../support/app.ts'
 import { engineKinds, sqlite } from '../support/engines.ts'
 import { read } from '../support/graphql.ts'
@@ -26,10 +27,9 @@ const posts = 'subscription { postAdded { id } }'
 const me = '{ me { id } }'
 const unlimited = { RATE_LIMIT_MAX: '0', LOGIN_LIMIT_MAX: '0' }
 
-// Many of these tests mostly wait, so they run concurrently.
-describe('The life of a socket', { concurrency: 10 }, () => {
+describe('The life of a socket', () => {
   for (const kind of engineKinds) {
-    describe(`Its user, on ${kind.name}`, { skip: kind.skip, concurrency: 1 }, () => {
+    describe(`Its user, on ${kind.name}`, { skip: kind.skip }, () => {
       const app = shared(() => startTestAppOn(kind, unlimited))
       let ann: Member
       before(async () => {
@@ -142,7 +142,7 @@ describe('The life of a socket', { concurrency: 10 }, () => {
     })
   }
 
-  describe('Timeouts', { concurrency: 10 }, () => {
+  describe('A busy service', () => {
     it('no 4408 for a connection_init that the service was too busy to read in time', async () => {
       await using app = await startTestApp({ SOCKET_INIT_TIMEOUT_MS: '200', THREADS: '1' })
       using client = await SocketClient.open(app)
@@ -150,6 +150,10 @@ describe('The life of a socket', { concurrency: 10 }, () => {
       for (const end = performance.now() + 300; performance.now() < end; );
       await acknowledged
     })
+  })
+
+  describe('Timeouts and its end', () => {
+    const it = together()
 
     it('4408 for a socket without connection_init within three seconds, and others stay open', async () => {
       await using app = await startTestApp({ ...unlimited, SOCKET_INIT_TIMEOUT_MS: '3000' })
@@ -166,7 +170,7 @@ describe('The life of a socket', { concurrency: 10 }, () => {
     })
 
     it('4403 when the token expires, and not before', async () => {
-      await using app = await startTestApp({ ...unlimited, TOKEN_TTL_SECONDS: '2' })
+      await using app = await startTestApp({ ...unlimited, TOKEN_TTL_SECONDS: '3' })
       const { email } = await createMember(app)
       const token = await logIn(app, email, 'right password')
       const { exp } = JSON.parse(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString())
@@ -207,9 +211,7 @@ describe('The life of a socket', { concurrency: 10 }, () => {
       const { code, stderr } = await duet.outcome()
       assert.deepEqual([code, stderr], [0, ''])
     })
-  })
 
-  describe('Its end', { concurrency: 1 }, () => {
     it('1001 at a shutdown, after all running operations are answered', async () => {
       const app = await startTestAppOn(sqlite, unlimited)
       const { token } = await createMember(app)
