@@ -14,6 +14,7 @@ import { catalogue, type verbs } from '../src/storage/verbs.ts'
 import { registeredRoutes, startTestAppOn, type TestApp } from './support/app.ts'
 import { TestClock } from './support/clock.ts'
 import { engineKinds } from './support/engines.ts'
+import { onlyInFull } from './support/form.ts'
 import { ask } from './support/http.ts'
 import { cheapPasswords } from './support/passwords.ts'
 import { assertRefusal } from './support/refusal.ts'
@@ -349,7 +350,9 @@ test('every operation of the access table has a row and a request in this test, 
 
 for (const kind of engineKinds) {
   for (const policy of policies) {
-    describe(`Access under the policy ${policy}, on ${kind.name}`, { skip: kind.skip }, () => {
+    // Without a policy hardly anything is refused, so that PostgreSQL would answer as SQLite does.
+    const rare = kind.kind === 'postgres' && policy === 'open' && onlyInFull
+    describe(`Access under the policy ${policy}, on ${kind.name}`, { skip: kind.skip || rare }, () => {
       const stage = shared(() => Stage.set(kind, policy))
 
       it('R-ERR-8, R-ERR-9, R-AUTH-4, R-AUTH-5: every caller gets exactly the promised result', async () => {

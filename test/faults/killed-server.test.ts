@@ -15,7 +15,7 @@ test('F1: a server on SQLite that is killed while 64 clients pay loses no acknow
   const history = new History()
   const database = parts.use(await sqlite.create())
   let instance = parts.use(await Instance.start(database))
-  const rounds = inForm(2, 30)
+  const rounds = inForm(1, 30)
   const readyMs: number[] = []
   let verdict: Verdict | undefined
   for (let round = 0; round < rounds; round++) {

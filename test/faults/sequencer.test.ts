@@ -8,7 +8,7 @@ import { shared } from '../support/shared.ts'
 import { impatient, waitUntil } from '../support/wait.ts'
 import { Stage } from './sequencer-stage.ts'
 
-const events = inForm(600, 10_000)
+const events = inForm(240, 10_000)
 
 describe('The instance that gives events their positions', { skip: postgres.skip }, () => {
   const server = shared(() => PostgresServer.start())

@@ -343,8 +343,7 @@ test('R-LIM-4: beyond the rate limit /graphql answers 429, under maintenance 503
 
 const unavailable = 'Service temporarily unavailable. Try again later.'
 
-// These tests mostly wait.
-describe('While the store is unavailable', { concurrency: true }, () => {
+describe('While the store is unavailable', () => {
   it('while PostgreSQL does not respond, queries and mutations get 503 with errors and no data, and later they work again', {
     skip: postgres.skip,
   }, async () => {

@@ -29,7 +29,7 @@ const sizes: readonly DataSize[] = [
   { users: 12, posts: 30, comments: 90, longest: 1000 },
   { users: 3, posts: 15, comments: 20, longest: 65_536 },
 ]
-const runsPerSize = runs(20, 400)
+const runsPerSize = runs(12, 400)
 
 for (const kind of engineKinds) {
   describe(`A query on ${kind.name}`, { skip: kind.skip }, () => {

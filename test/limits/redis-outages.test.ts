@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { type AddressInfo, createServer, type Socket } from 'node:net'
-import { afterEach, describe, it } from 'node:test'
+import { describe, it } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Allowance, RateLimiter } from '../../src/core/ports.ts'
 import type { RedisLimits } from '../../src/limits/redis-limits.ts'
+import { together } from '../runner/together.ts'
 import { RedisServer } from '../support/redis.ts'
-import { shared } from '../support/shared.ts'
 import { waitUntil, within } from '../support/wait.ts'
 import { openLimits, redis } from './limiters.ts'
 
@@ -42,13 +42,10 @@ function take(limiter: RateLimiter, key: string): Promise<Allowance> {
 }
 
 describe('While Redis is unavailable, each instance keeps the limits alone', { skip: redis.skip }, () => {
-  const server = shared(() => RedisServer.start())
-  afterEach(async () => {
-    server.signal('SIGCONT')
-    await server.resume()
-  })
+  const it = together()
 
   it('after Redis was killed; waiting calls are answered at once, and every outage is reported', async () => {
+    await using server = await RedisServer.start()
     const { limits, reports } = await open(server.url)
     using _ = limits
     server.signal('SIGSTOP')
@@ -72,6 +69,7 @@ describe('While Redis is unavailable, each instance keeps the limits alone', { s
   })
 
   it('while Redis hangs; all waiting calls are answered after one timeout, and late answers are ignored', async () => {
+    await using server = await RedisServer.start()
     const { limits, reports } = await open(server.url, 1_000)
     using _ = limits
     server.signal('SIGSTOP')
@@ -89,28 +87,23 @@ describe('While Redis is unavailable, each instance keeps the limits alone', { s
     assert.ok((await take(limits.limiter('y', 1, hour), 'a')).allowed)
   })
 
-  const refusals: Readonly<Record<string, { spoil: () => Promise<unknown>; heal: () => Promise<unknown> }>> = {
-    OOM: {
-      spoil: () => server.ask('config', 'set', 'maxmemory', '1'),
-      heal: () => server.ask('config', 'set', 'maxmemory', '0'),
-    },
-    READONLY: {
-      spoil: () => server.ask('replicaof', '127.0.0.1', '1'),
-      heal: () => server.ask('replicaof', 'no', 'one'),
-    },
+  const refusals = {
+    OOM: { command: 'config', spoil: ['set', 'maxmemory', '1'], heal: ['set', 'maxmemory', '0'] },
+    READONLY: { command: 'replicaof', spoil: ['127.0.0.1', '1'], heal: ['no', 'one'] },
   }
-  for (const [code, { spoil, heal }] of Object.entries(refusals)) {
+  for (const [code, { command, spoil, heal }] of Object.entries(refusals)) {
     it(`while Redis answers with an error such as ${code}`, async () => {
+      await using server = await RedisServer.start()
       const { limits, reports } = await open(server.url)
       using _ = limits
-      await spoil()
+      await server.ask(command, ...spoil)
       try {
         assert.ok((await take(limits.limiter('x', 1, hour), 'a')).allowed)
         assert.ok(!limits.up)
         await assertLocal(limits)
         await waitUntil(() => reports.length === 1)
       } finally {
-        await heal()
+        await server.ask(command, ...heal)
       }
       await waitUntil(() => limits.up)
       assert.match(reports.join(), /^away: [A-Z]+,back$/)
@@ -118,6 +111,7 @@ describe('While Redis is unavailable, each instance keeps the limits alone', { s
   }
 
   it('while Redis cannot be reached, from the start', async () => {
+    await using server = await RedisServer.start()
     await server.kill()
     const { limits, reports } = await open(server.url)
     using _ = limits
@@ -128,6 +122,7 @@ describe('While Redis is unavailable, each instance keeps the limits alone', { s
   })
 
   it('while Redis refuses the password, which is never printed', async () => {
+    await using server = await RedisServer.start()
     await server.ask('config', 'set', 'requirepass', 'another')
     const { limits, reports } = await open(server.url.replace('//', `//:${secret}@`))
     using _ = limits
@@ -138,6 +133,7 @@ describe('While Redis is unavailable, each instance keeps the limits alone', { s
   })
 
   it('but not when Redis has lost all data, or only the script', async () => {
+    await using server = await RedisServer.start()
     const { limits, reports } = await open(server.url)
     using _ = limits
     const limiter = limits.limiter('forgotten', 1, hour)
@@ -152,6 +148,7 @@ describe('While Redis is unavailable, each instance keeps the limits alone', { s
   })
 
   it('but not when Redis has closed the connection: a new one is opened at once, and no outage is reported', async () => {
+    await using server = await RedisServer.start()
     const { limits, reports } = await open(`${server.url}/7`)
     using _ = limits
     const limiter = limits.limiter('closed', 2, hour)
@@ -164,8 +161,11 @@ describe('While Redis is unavailable, each instance keeps the limits alone', { s
     assert.equal((await take(limiter, 'a')).remaining, 0)
     assert.deepEqual(reports, [])
   })
+})
 
-  it('but not because this process was too busy to read the answer in time', async () => {
+describe('A limit in Redis', { skip: redis.skip }, () => {
+  it('is kept by Redis though this process was too busy to read the answer in time', async () => {
+    await using server = await RedisServer.start()
     const { limits, reports } = await open(server.url, 100)
     using _ = limits
     const taken = take(limits.limiter('busy', 1, hour), 'a')

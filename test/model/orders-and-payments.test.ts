@@ -9,7 +9,7 @@ import { steps } from './commands.ts'
 import { Model } from './model.ts'
 import { type Service, type Session, Stage } from './service.ts'
 
-const numRuns = runs(8, 400)
+const numRuns = runs(5, 400)
 
 describe('Orders and payments after any sequence of operations', () => {
   for (const kind of engineKinds) {

@@ -13,9 +13,9 @@ export function together(atOnce = 10): (name: string, test: () => Promise<unknow
     for (let worker = 0; worker < atOnce; worker++) work()
   })
   return (name, test) => {
-    const { promise, resolve, reject } = Promise.withResolvers<unknown>()
+    const { promise, resolve, reject } = Promise.withResolvers<void>()
     promise.catch(() => {}) // a failure is reported below
-    waiting.push(() => test().then(resolve, reject))
+    waiting.push(() => test().then(() => resolve(), reject))
     it(name, () => promise)
   }
 }

@@ -95,7 +95,7 @@ for (const kind of engineKinds) {
           assert.deepEqual(await engine.read(miscounted), [])
         },
       )
-      await fc.assert(property, { numRuns: runs(15, 200), endOnFailure: true })
+      await fc.assert(property, { numRuns: runs(8, 200), endOnFailure: true })
       t.diagnostic(JSON.stringify(done))
       assert.ok(done.some > done.refused, 'most changes succeed')
     })
@@ -127,7 +127,7 @@ describe('Transactions on PostgreSQL that change the same posts, comments and us
     await using parts = new AsyncDisposableStack()
     const done = { some: 0, refused: 0 }
     const clients = await Promise.all(Array.from({ length: 4 }, () => connected(parts, stage.database.location)))
-    for (let round = 0; round < inForm(6, 60); round++) {
+    for (let round = 0; round < inForm(4, 60); round++) {
       await stage.engine.write('run', [...insertsOf(data, 'postgres'), numbering.postgres])
       const work = clients.map(async client => {
         for (const each of fc.sample(anyWork, 12)) done[await outcomeOf(() => Transaction.run(client, stepsOf(each)))]++
