@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
-import type { Browser } from 'playwright-core'
+import type { Browser, Route } from 'playwright-core'
 import { startTestApp } from '../support/app.ts'
 import { browserMissing, startBrowser } from '../support/browser.ts'
 import { read } from '../support/graphql.ts'
@@ -269,6 +269,19 @@ describe('the administration in the console', { skip: browserMissing }, () => {
     await page.keyboard.press('Escape')
     await view.button('Go on writing').click()
     assert.equal(await dialog.getByLabel('Item', { exact: true }).inputValue(), 'Unfinished')
+
+    const asked: string[] = []
+    page.on('request', request => asked.push(new URL(request.url()).searchParams.get('q') ?? ''))
+    await page.clock.install()
+    for (const text of ['a', 'al']) {
+      await whom.fill(text)
+      await page.clock.runFor(1000)
+    }
+    await page.getByRole('option', { name: /Alan Turing/ }).waitFor()
+    assert.deepEqual(
+      asked.filter(text => text !== ''),
+      ['al'], // two letters are the fewest that the service searches for
+    )
     view.assertNoTroubles()
   })
 
@@ -276,8 +289,24 @@ describe('the administration in the console', { skip: browserMissing }, () => {
     const [one, other] = [await order(1), await order(1)]
     await using view = await open(`orders/${one.id}`)
     const { page } = view
+    await view.button('Pay €3.60').waitFor()
+    const [answered, held] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+    const itself = new RegExp(`/orders/${one.id}$`)
+    const late = async (route: Route) => {
+      const response = await route.fetch()
+      answered.resolve()
+      await held.promise
+      await route.fulfill({ response })
+    }
+    await page.route(itself, late, { times: 1 })
+    await page.evaluate("dispatchEvent(new Event('focus'))")
+    await answered.promise
     await view.button('Pay €3.60').click()
     await page.getByText('Difference Express').waitFor()
+    const arrived = page.waitForResponse(itself)
+    held.resolve() // it was read before the payment
+    await arrived
+    await page.evaluate('new Promise(resolve => setTimeout(resolve))')
     await page.getByRole('article').getByText('Paid and shipped', { exact: true }).first().waitFor()
     assert.equal(await view.button(/^(Pay|Cancel)/).count(), 0)
     await page.goto(`${app.url}/console#/orders/${other.id}`)
@@ -399,6 +428,7 @@ describe('the administration in the console', { skip: browserMissing }, () => {
   })
 
   it('shows the answer to the newest filter, and nothing that the former user has read or that comes too late', async () => {
+    await order(1)
     await using view = await open('orders')
     const { page } = view
     await rows(view).first().waitFor()
@@ -412,6 +442,21 @@ describe('the administration in the console', { skip: browserMissing }, () => {
     await answered
     await page.evaluate('new Promise(resolve => setTimeout(resolve))')
     assert.equal(await rows(view).getByText('Paid and shipped').count(), 0)
+
+    const leave = await holdOne(page, /status=shipped/)
+    const leaving = page.waitForRequest(/status=shipped/)
+    await page.getByLabel('Status').selectOption('Paid and shipped')
+    const tooLate = (await leaving).response()
+    await view.show('Payments')
+    const all = page.waitForResponse(/\/orders\?(?!.*status)/)
+    await view.show('Orders')
+    await all
+    await page.evaluate('new Promise(resolve => setTimeout(resolve))')
+    const shown = await firstCells(view)
+    leave()
+    await tooLate
+    await page.evaluate('new Promise(resolve => setTimeout(resolve))')
+    assert.deepEqual(await firstCells(view), shown)
 
     await view.show('Payments')
     await page.getByLabel('Amount (EUR)').fill('7')
