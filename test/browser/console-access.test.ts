@@ -22,8 +22,7 @@ interface Finding {
 }
 
 /** The accessibility problems that axe-core finds. */
-async function findings(page: Page, rules?: readonly string[]): Promise<readonly string[]> {
-  const options = rules === undefined ? {} : { runOnly: rules }
+async function findings(page: Page, options: object = {}): Promise<readonly string[]> {
   const { violations } = await page.evaluate<{ violations: readonly Finding[] }>(
     `axe.run(document, ${JSON.stringify({ resultTypes: ['violations'], ...options })})`,
   )
@@ -88,10 +87,16 @@ describe('the console, for all users', { skip: browserMissing }, () => {
     await using view = await open({ as: ada, script: axe, colorScheme: 'light', reducedMotion: 'reduce' })
     const { page } = view
     const look = async (what: string) => {
-      assert.deepEqual(await findings(page), [], what)
-      if (onlyInFull && what !== 'Feed') return // all tabs share the colours of the theme
+      // All tabs share the colours of the theme, and axe-core looks at them for longer than at all else.
+      const withoutColours = onlyInFull && !['Feed', 'Orders'].includes(what)
+      assert.deepEqual(
+        await findings(page, withoutColours ? { rules: { 'color-contrast': { enabled: false } } } : {}),
+        [],
+        what,
+      )
+      if (onlyInFull && what !== 'Feed') return
       await page.emulateMedia({ colorScheme: 'dark' })
-      assert.deepEqual(await findings(page, ['color-contrast']), [], `${what}, dark`)
+      assert.deepEqual(await findings(page, { runOnly: ['color-contrast'] }), [], `${what}, dark`)
       await page.emulateMedia({ colorScheme: 'light' })
     }
     for (const tab of [...tabs, 'Account']) {

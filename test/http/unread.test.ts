@@ -1,13 +1,14 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
-import { test } from 'node:test'
+import { describe, test } from 'node:test'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { FastifyInstance, FastifyReply } from 'fastify'
 import { readConfig } from '../../src/config.ts'
 import { shutDown } from '../../src/http/lifecycle.ts'
 import { largeBytes, mostUnread, Unread } from '../../src/http/unread.ts'
 import { alone, systemClock } from '../../src/wiring/base.ts'
+import { together } from '../runner/together.ts'
 import { startTestApp, startTestServer } from '../support/app.ts'
 import { sqlite } from '../support/engines.ts'
 import { ask, RawConnection } from '../support/http.ts'
@@ -77,40 +78,44 @@ async function start(unread: Unread, register: (server: FastifyInstance) => void
   return Object.assign(server, { cuts: () => cuts })
 }
 
-test('a client that reads nothing of its answer for 30 seconds is disconnected within a minute', async () => {
-  assert.equal(new Unread().stalledMs, 30_000)
-  const unread = new Unread(mostUnread, stalledMs)
-  await using server = await start(unread)
-  const begun = performance.now()
-  using reader = await Reader.open(server.port)
-  await waitUntil(() => unread.bytes > 0)
-  assert.equal(unread.bytes, size)
-  await waitUntil(() => server.lifecycle.connections.size === 0)
-  assert.ok(performance.now() - begun >= stalledMs)
-  assert.deepEqual([server.cuts(), unread.bytes, server.lifecycle.requestsInFlight], [1, 0, 0])
-  await within(reader.take(2 * size), 'the end')
-  assert.ok(reader.read < size, `${reader.read} bytes`)
-})
+describe('a client that does not read', () => {
+  const test = together()
 
-test('a client that reads a part, and sends while it reads nothing more, is disconnected', async () => {
-  await using server = await start(new Unread(mostUnread, stalledMs))
-  server.server.server.headersTimeout = stalledMs
-  // The beginning of a second request, whose rest comes bit by bit.
-  using reader = await Reader.open(server.port, 'GET / HTTP/1.1\r\nX-Long: ')
-  await within(reader.take(size / 24), 'a part of it')
-  while (server.lifecycle.connections.size > 0) {
-    reader.socket.write('x')
-    await pause(stalledMs / 4)
-  }
-})
+  test('a client that reads nothing of its answer for 30 seconds is disconnected within a minute', async () => {
+    assert.equal(new Unread().stalledMs, 30_000)
+    const unread = new Unread(mostUnread, stalledMs)
+    await using server = await start(unread)
+    const begun = performance.now()
+    using reader = await Reader.open(server.port)
+    await waitUntil(() => unread.bytes > 0)
+    assert.equal(unread.bytes, size)
+    await waitUntil(() => server.lifecycle.connections.size === 0)
+    assert.ok(performance.now() - begun >= stalledMs)
+    assert.deepEqual([server.cuts(), unread.bytes, server.lifecycle.requestsInFlight], [1, 0, 0])
+    await within(reader.take(2 * size), 'the end')
+    assert.ok(reader.read < size, `${reader.read} bytes`)
+  })
 
-test('a client that asks another route for a WebSocket and does not read the answer is disconnected', async () => {
-  const unread = new Unread(mostUnread, stalledMs)
-  await using server = await start(unread)
-  using _reader = await Reader.open(server.port, '', upgrade)
-  await waitUntil(() => unread.bytes === size)
-  await waitUntil(() => server.lifecycle.connections.size === 0)
-  assert.deepEqual([server.cuts(), unread.bytes], [1, 0])
+  test('a client that reads a part, and sends while it reads nothing more, is disconnected', async () => {
+    await using server = await start(new Unread(mostUnread, stalledMs))
+    server.server.server.headersTimeout = stalledMs
+    // The beginning of a second request, whose rest comes bit by bit.
+    using reader = await Reader.open(server.port, 'GET / HTTP/1.1\r\nX-Long: ')
+    await within(reader.take(size / 24), 'a part of it')
+    while (server.lifecycle.connections.size > 0) {
+      reader.socket.write('x')
+      await pause(stalledMs / 4)
+    }
+  })
+
+  test('a client that asks another route for a WebSocket and does not read the answer is disconnected', async () => {
+    const unread = new Unread(mostUnread, stalledMs)
+    await using server = await start(unread)
+    using _reader = await Reader.open(server.port, '', upgrade)
+    await waitUntil(() => unread.bytes === size)
+    await waitUntil(() => server.lifecycle.connections.size === 0)
+    assert.deepEqual([server.cuts(), unread.bytes], [1, 0])
+  })
 })
 
 test('a client that asks another route for a WebSocket and does not read the answer does not keep the server from stopping', async () => {

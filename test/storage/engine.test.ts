@@ -43,7 +43,7 @@ function contract(kind: EngineKind): void {
           all: { list: [text, null] },
         })
       }),
-      { numRuns: runs(30, 100) },
+      { numRuns: runs(15, 100) },
     )
   })
 

@@ -11,6 +11,7 @@ import { failureOf, postgresError } from '../../src/storage/postgres/errors.ts'
 import { sql } from '../../src/storage/sql.ts'
 import { timeoutsOf } from '../../src/storage/timeouts.ts'
 import { Wire } from '../faults/wire.ts'
+import { together } from '../runner/together.ts'
 import { type OpenOptions, postgres, postgresAt } from '../support/engines.ts'
 import { migrationsOf } from '../support/templates.ts'
 import { testTimeoutMs, waitUntil, within } from '../support/wait.ts'
@@ -146,6 +147,63 @@ describe('The PostgreSQL engine', { skip: postgres.skip }, () => {
     assert.deepEqual(await reading, [[2]])
   })
 
+  it('keeps running and notifies its observer if idle connections are lost', async () => {
+    const troubles: string[] = []
+    await using setup = await prepared({ observer: { trouble: message => troubles.push(message) } })
+    const { engine, url } = setup
+    await Promise.all(Array.from({ length: 5 }, () => engine.read(sql`select pg_sleep(0.01)`)))
+    const ended = await disconnect(url)
+    assert.ok(ended > 0)
+    await waitUntil(() => troubles.length === ended)
+    await engine.write('put', 'after', 'v')
+  })
+
+  it('keeps a limited number of prepared statements per connection, named from their second use on', async () => {
+    await using setup = await prepared({ poolMax: 1 })
+    const { engine } = setup
+    const count = async () => Number((await engine.read(sql`select count(*) from pg_prepared_statements`))[0]?.[0])
+    for (let index = 0; index < 100; index++) await engine.read({ text: `select ${index}`, values: [] })
+    assert.equal(await count(), 0)
+    for (let index = 0; index < bounds.statements + 100; index++)
+      for (let use = 0; use < 2; use++) await engine.read({ text: `select ${index}, 'x'`, values: [] })
+    const kept = await count()
+    assert.ok(kept > 0 && kept <= bounds.statements, `${kept} statements are prepared`)
+  })
+
+  it('keeps its connections to a pooler, where no statement is prepared', async () => {
+    await using setup = await prepared({ poolMax: 1, pooler: true })
+    const backend = async () => (await setup.engine.read(sql`select pg_backend_pid()`))[0]?.[0]
+    const before = await backend()
+    const text = `select 1 -- ${'x'.repeat(1024)}`
+    for (let length = 0; length <= bounds.statementText.postgres; length += text.length)
+      await setup.engine.read({ text, values: [] })
+    assert.equal(await backend(), before)
+  })
+
+  it('sends few messages: the beginning with the first statements, and the commit with the last ones', async () => {
+    await using setup = await preparedThroughProxy({ poolMax: 1 })
+    const { engine, proxy } = setup
+    const sent = async (work: () => Promise<unknown>) => {
+      let pieces = 0
+      proxy.fromClient = () => {
+        pieces++
+        return 'pass'
+      }
+      await work()
+      return pieces
+    }
+    await engine.write('put', 'a', '1')
+    assert.equal(await sent(() => engine.read(sql`select value from notes where key = 'a'`)), 1)
+    assert.equal(await sent(() => engine.write('put', 'a', '2')), 2)
+    assert.equal(await sent(() => engine.write('increment', 'a')), 3)
+    assert.equal(await sent(() => engine.write('putNext', 'b', 'c')), 3)
+    assert.equal(await sent(() => engine.write('putUnread', ['d', 'e'])), 2)
+  })
+})
+
+describe('The PostgreSQL engine, while it has to wait,', { skip: postgres.skip }, () => {
+  const it = together()
+
   it('answers 503 in time while the database hangs, and recovers', async () => {
     await using setup = await preparedThroughProxy({ timeouts: impatient })
     const { engine, proxy } = setup
@@ -157,17 +215,6 @@ describe('The PostgreSQL engine', { skip: postgres.skip }, () => {
     ])
     proxy.fromClient = () => 'pass'
     await recovered(engine)
-  })
-
-  it('keeps running and notifies its observer if idle connections are lost', async () => {
-    const troubles: string[] = []
-    await using setup = await prepared({ observer: { trouble: message => troubles.push(message) } })
-    const { engine, url } = setup
-    await Promise.all(Array.from({ length: 5 }, () => engine.read(sql`select pg_sleep(0.01)`)))
-    const ended = await disconnect(url)
-    assert.ok(ended > 0)
-    await waitUntil(() => troubles.length === ended)
-    await engine.write('put', 'after', 'v')
   })
 
   it('answers 503 in time if another transaction holds a required lock', async () => {
@@ -219,48 +266,6 @@ describe('The PostgreSQL engine', { skip: postgres.skip }, () => {
     await Promise.all(asked)
     proxy.fromClient = () => 'pass'
     await recovered(engine)
-  })
-
-  it('keeps a limited number of prepared statements per connection, named from their second use on', async () => {
-    await using setup = await prepared({ poolMax: 1 })
-    const { engine } = setup
-    const count = async () => Number((await engine.read(sql`select count(*) from pg_prepared_statements`))[0]?.[0])
-    for (let index = 0; index < 100; index++) await engine.read({ text: `select ${index}`, values: [] })
-    assert.equal(await count(), 0)
-    for (let index = 0; index < bounds.statements + 100; index++)
-      for (let use = 0; use < 2; use++) await engine.read({ text: `select ${index}, 'x'`, values: [] })
-    const kept = await count()
-    assert.ok(kept > 0 && kept <= bounds.statements, `${kept} statements are prepared`)
-  })
-
-  it('keeps its connections to a pooler, where no statement is prepared', async () => {
-    await using setup = await prepared({ poolMax: 1, pooler: true })
-    const backend = async () => (await setup.engine.read(sql`select pg_backend_pid()`))[0]?.[0]
-    const before = await backend()
-    const text = `select 1 -- ${'x'.repeat(1024)}`
-    for (let length = 0; length <= bounds.statementText.postgres; length += text.length)
-      await setup.engine.read({ text, values: [] })
-    assert.equal(await backend(), before)
-  })
-
-  it('sends few messages: the beginning with the first statements, and the commit with the last ones', async () => {
-    await using setup = await preparedThroughProxy({ poolMax: 1 })
-    const { engine, proxy } = setup
-    const sent = async (work: () => Promise<unknown>) => {
-      let pieces = 0
-      proxy.fromClient = () => {
-        pieces++
-        return 'pass'
-      }
-      await work()
-      return pieces
-    }
-    await engine.write('put', 'a', '1')
-    assert.equal(await sent(() => engine.read(sql`select value from notes where key = 'a'`)), 1)
-    assert.equal(await sent(() => engine.write('put', 'a', '2')), 2)
-    assert.equal(await sent(() => engine.write('increment', 'a')), 3)
-    assert.equal(await sent(() => engine.write('putNext', 'b', 'c')), 3)
-    assert.equal(await sent(() => engine.write('putUnread', ['d', 'e'])), 2)
   })
 })
 

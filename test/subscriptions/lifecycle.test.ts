@@ -6,7 +6,7 @@ import { CloseCode } from 'graphql-ws'
 import { together } from '../runner/together.ts'
 import { startTestApp, startTestAppOn } from '../support/app.ts'
 import { engineKinds, sqlite } from '../support/engines.ts'
-import { read } from '../support/graphql.ts'
+import { dataOf, query, read } from '../support/graphql.ts'
 import { ask, RawConnection } from '../support/http.ts'
 import { runDuet, serveDuet } from '../support/process.ts'
 import { bodyOf, createMember, logIn, send, type UserBody } from '../support/rest.ts'
@@ -14,6 +14,7 @@ import { shared } from '../support/shared.ts'
 import {
   clientFrame,
   metricOf,
+  opcodes,
   RawSocket,
   SocketClient,
   untilNoSocketIsLeft,
@@ -195,6 +196,29 @@ describe('The life of a socket', () => {
       await waitUntil(() => silent.closeCode === CloseCode.BadRequest)
       assert.equal(await metricOf(app, 'duet_subscriptions'), 0)
       await waitUntil(async () => silent.isEnded && (await metricOf(app, 'duet_sockets')) === 0)
+    })
+
+    it('a client that does not read an answer is disconnected after 30 seconds without reading, however many pongs it sends', async () => {
+      await using app = await startTestApp({ RATE_LIMIT_MAX: '0', SOCKET_MESSAGES_PER_SECOND: '0' }, { stalledMs: 400 })
+      const { token } = await createMember(app)
+      const text = 'mutation ($c: String!) { createPost(title: "Long", content: $c) { id } }'
+      for (let n = 0; n < 8; n++) dataOf(await query(app, text, { variables: { c: 'x'.repeat(65_000) }, token }))
+      using idle = await RawSocket.connect(app.port)
+      using socket = await RawSocket.connect(app.port)
+      socket.pause()
+      // 20 MiB: more than the buffers between the two ends hold.
+      const contents = Array.from({ length: 4 }, (_, n) => `c${n}: content`).join(' ')
+      for (let n = 0; n < 10; n++) {
+        socket.say({ type: 'subscribe', id: String(n), payload: { query: `{ posts(limit: 8) { ${contents} } }` } })
+      }
+      await waitUntil(async () => (await metricOf(app, 'duet_unsent_bytes')) > 2 ** 19)
+      await waitUntil(async () => {
+        socket.write(clientFrame('', { opcode: opcodes.pong }))
+        return (await metricOf(app, 'duet_sockets')) === 1
+      })
+      assert.equal(await metricOf(app, 'duet_sockets_closed_slow_total'), 1)
+      assert.equal(await metricOf(app, 'duet_unsent_bytes'), 0)
+      assert.equal(idle.isEnded, false)
     })
 
     it('1001, SIGTERM: sockets are closed and the process exits with 0, even if some clients do not answer', async () => {

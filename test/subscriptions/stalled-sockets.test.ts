@@ -2,10 +2,6 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { setImmediate as turn } from 'node:timers/promises'
 import { Unread } from '../../src/http/unread.ts'
-import { startTestApp } from '../support/app.ts'
-import { dataOf, query } from '../support/graphql.ts'
-import { createMember } from '../support/rest.ts'
-import { clientFrame, metricOf, opcodes, RawSocket } from '../support/sockets.ts'
 import { waitUntil } from '../support/wait.ts'
 import { FanOutStage } from './fakes.ts'
 import { StuckStream, serveSockets } from './served-sockets.ts'
@@ -14,29 +10,6 @@ const mebibyte = 1024 * 1024
 const subscribe = { type: 'subscribe', id: '1', payload: { query: '{ post(id: 1) { id } }' } }
 
 describe('A client that does not read an answer', () => {
-  it('is disconnected after 30 seconds without reading, however many pongs it sends', async () => {
-    await using app = await startTestApp({ RATE_LIMIT_MAX: '0', SOCKET_MESSAGES_PER_SECOND: '0' }, { stalledMs: 400 })
-    const { token } = await createMember(app)
-    const text = 'mutation ($c: String!) { createPost(title: "Long", content: $c) { id } }'
-    for (let n = 0; n < 8; n++) dataOf(await query(app, text, { variables: { c: 'x'.repeat(65_000) }, token }))
-    using idle = await RawSocket.connect(app.port)
-    using socket = await RawSocket.connect(app.port)
-    socket.pause()
-    // 20 MiB: more than the buffers between the two ends hold.
-    const contents = Array.from({ length: 4 }, (_, n) => `c${n}: content`).join(' ')
-    for (let n = 0; n < 10; n++) {
-      socket.say({ type: 'subscribe', id: String(n), payload: { query: `{ posts(limit: 8) { ${contents} } }` } })
-    }
-    await waitUntil(async () => (await metricOf(app, 'duet_unsent_bytes')) > mebibyte / 2)
-    await waitUntil(async () => {
-      socket.write(clientFrame('', { opcode: opcodes.pong }))
-      return (await metricOf(app, 'duet_sockets')) === 1
-    })
-    assert.equal(await metricOf(app, 'duet_sockets_closed_slow_total'), 1)
-    assert.equal(await metricOf(app, 'duet_unsent_bytes'), 0)
-    assert.equal(idle.isEnded, false)
-  })
-
   it('is disconnected while all clients together leave too much unread, and one that reads is not', async () => {
     const stage = new FanOutStage()
     stage.store.answer = () => `{"post":{"id":"${'x'.repeat(mebibyte)}"}}`
