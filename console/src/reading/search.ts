@@ -12,6 +12,7 @@ export function addSearch(place: HTMLElement, root: URL): void {
   let pages: readonly Page[] = []
 
   const show = () => {
+    if (pages.length === 0) return // they are still on their way, or did not come
     const found = search(pages, input.value)
     list.replaceChildren(...found.map(each => line(each, root)))
     const count = found.length === most ? `The best ${most} are shown.` : `${found.length || 'Nothing'} found.`
