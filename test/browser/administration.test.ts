@@ -90,7 +90,7 @@ describe('the administration in the console', { skip: browserMissing }, () => {
     await search.fill('M')
     await page.getByRole('link', { name: 'Ada Lovelace' }).waitFor()
     await search.fill('zz')
-    await page.getByText('Nobody begins with “zz”').waitFor()
+    await page.getByText('No name or e-mail begins with “zz”').waitFor()
     view.assertNoTroubles()
   })
 
@@ -103,7 +103,7 @@ describe('the administration in the console', { skip: browserMissing }, () => {
     const second = await firstCells(view)
     assert.equal(second.length > 0 && second.length <= 10, true)
     await rows(view).nth(0).getByRole('link').click()
-    await page.getByRole('heading', { name: 'Orders', level: 2 }).waitFor()
+    await page.getByRole('heading', { name: 'Orders', exact: true, level: 2 }).waitFor()
     await page.goBack()
     await page.getByText('Page 2').waitFor()
     assert.deepEqual(await firstCells(view), second)
@@ -138,12 +138,12 @@ describe('the administration in the console', { skip: browserMissing }, () => {
     await page.reload()
     const section = (name: string) => page.getByRole('region', { name })
     await section('Posts').getByRole('link', { name: 'On abstraction' }).waitFor()
-    await section('Payments').getByRole('link').waitFor()
+    await section('Payments for orders').getByRole('link').waitFor()
     assert.match(await section('Profile').innerText(), /barbara@example\.com[\s\S]*Age\s+0\s+Joined\s+just now/)
     const orders = await section('Orders').locator('tbody tr').allInnerTexts()
     assert.match(orders.join('|'), new RegExp(`^Order ${waiting.id}\\D.*€0\\.15\\|Order ${paid.id}\\D.*€3\\.60$`, 's'))
     assert.match(
-      await section('Payments').locator('tbody').innerText(),
+      await section('Payments for orders').locator('tbody').innerText(),
       new RegExp(`^Order ${paid.id}\\D.*€3\\.60$`, 's'),
     )
     assert.equal(await page.title(), 'Barbara Liskov · Duet console')

@@ -99,15 +99,18 @@ describe('accounts in the console', { skip: browserMissing }, () => {
 
   it('sets a forgotten password with the link of a mail, once, and keeps the secret out of the address', async () => {
     const { email } = await createUser(app, { password })
-    await using view = await open({ tab: '/sign-in', permissions: [] }) // with its own browser context
+    await using view = await open({ permissions: [] }) // with its own browser context
     const { page } = view
     const ask = async (whom: string) => {
       await page.getByLabel('E-mail').fill(whom)
       await view.button('Send me a link').click()
       return page.getByRole('status').filter({ hasText: 'If an account has this e-mail' }).innerText()
     }
+    await page.getByRole('banner').getByRole('button', { name: 'Sign in' }).click()
     await page.getByLabel('E-mail').fill(email)
     await page.getByRole('link', { name: 'I forgot my password' }).click()
+    await page.getByRole('dialog').waitFor({ state: 'hidden' })
+    await page.locator('input[name=email]:focus').waitFor()
     assert.equal(await page.getByLabel('E-mail').inputValue(), email)
     const said = await ask(email)
     const secret = /#\/reset\/(\S+)/.exec((await mail.received()).text)?.[1] ?? assert.fail()
@@ -163,7 +166,7 @@ describe('accounts in the console', { skip: browserMissing }, () => {
     await page.getByRole('heading', { name: 'Account', level: 1 }).waitFor()
     assert.deepEqual(await places(page), ['Feed', 'Users', 'Orders', 'Payments', 'Requests', 'Health', 'Account'])
     const addressOf = (name: string) => page.getByRole('link', { name }).getAttribute('href')
-    assert.deepEqual([await addressOf('My orders'), await addressOf('My payments')], ['#/orders?user=1', '#/users/1'])
+    assert.deepEqual([await addressOf('My orders'), await addressOf('My page')], ['#/orders?user=1', '#/users/1'])
 
     await view.show('Feed')
     await page.getByText('Live', { exact: true }).waitFor()

@@ -51,7 +51,7 @@ describe('the console, when a request fails', { skip: browserMissing }, () => {
     await page.getByText('You are offline').waitFor()
     await view.button('Publish').click()
     const notice = page.getByRole('alert')
-    await notice.getByText('The service cannot be reached').waitFor()
+    await notice.getByText('The service could not be reached').waitFor()
     await view.context.setOffline(false)
     await page.getByText('You are offline').waitFor({ state: 'hidden' })
     await page.reload()

@@ -259,7 +259,7 @@ describe('the console', { skip: browserMissing }, () => {
     await view.fillIn(ada)
     await view.show('Users')
     await page.getByLabel('Find by name or e-mail').fill(`o'neil@example.com`)
-    await page.getByText('Nobody begins with').waitFor()
+    await page.getByText('No name or e-mail begins with').waitFor()
     await view.show('Requests')
     const rows = await page.locator('tbody tr').allInnerTexts()
     const list = rows.find(row => row.includes('q='))

@@ -19,8 +19,9 @@ export function Dialog({ title, onClose, wide = false, children }: Props) {
     element?.showModal()
     return () => {
       element?.close()
-      // The element that opened the dialog may disappear when the dialog closes.
+      // The element that opened the dialog may disappear when the dialog closes, and the next page may have the focus.
       queueMicrotask(() => {
+        if (document.activeElement !== document.body) return
         const target = opener instanceof HTMLElement && opener.isConnected ? opener : document.querySelector('main')
         target?.focus({ preventScroll: true })
       })

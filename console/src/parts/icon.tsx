@@ -14,19 +14,16 @@ const shapes = {
   trash: 'M4 7h16M9 7V4h6v3M6 7l1 13h10l1-13M10 11v5M14 11v5',
   copy: 'M8 8h12v12H8ZM16 8V4H4v12h4',
   link: 'M10 14a4 4 0 0 0 5.7 0l3-3A4 4 0 0 0 13 5.3l-1 1M14 10a4 4 0 0 0-5.7 0l-3 3a4 4 0 0 0 5.7 5.7l1-1',
-  back: 'M20 12H4M10 6l-6 6 6 6',
   down: 'M5 9l7 7 7-7',
   check: 'M4 12.5 10 18 20 6',
   close: 'M5 5l14 14M19 5 5 19',
   plus: 'M12 4v16M4 12h16',
   search: 'M10.5 17a6.5 6.5 0 1 0 0-13 6.5 6.5 0 0 0 0 13ZM15.5 15.5 21 21',
-  refresh: 'M20 12a8 8 0 1 1-2.5-5.8M20 3v4.5h-4.5',
   out: 'M14 4H5v16h9M10 12h11M17 8l4 4-4 4',
   clock: 'M12 21a9 9 0 1 0 0-18 9 9 0 0 0 0 18ZM12 7v5l3.5 2',
   lock: 'M5 11h14v9H5ZM8 11V8a4 4 0 0 1 8 0v3',
   offline: 'M4 4l16 16M4.5 12.5a11 11 0 0 1 4.5-2.7M15 9.8a11 11 0 0 1 4.5 2.7M8.5 16a5 5 0 0 1 7 0M12 19.5h.01',
   warning: 'M12 4 2.5 20h19ZM12 10v5M12 17.5h.01',
-  key: 'M8 16a4 4 0 1 0 0-8 4 4 0 0 0 0 8ZM12 12h9v3M17.5 12v2.5',
 } as const
 
 export type IconName = keyof typeof shapes
@@ -34,7 +31,7 @@ export type IconName = keyof typeof shapes
 /** An icon next to a text with the same meaning, so it is hidden from screen readers. */
 export function Icon({ name }: { readonly name: IconName }) {
   return (
-    <svg class="icon" viewBox="0 0 24 24" aria-hidden="true" focusable="false">
+    <svg class="icon" viewBox="0 0 24 24" aria-hidden="true">
       <path d={shapes[name]} />
     </svg>
   )

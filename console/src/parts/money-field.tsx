@@ -17,7 +17,8 @@ export function MoneyField({ label, text, least, most, decimals = 0, onInput }: 
   const wrong = (typed: string) => {
     const amount = money.amountOf(typed, decimals)
     if (typed === '' || (amount !== undefined && amount >= least && amount <= most)) return ''
-    return `Write an amount such as ${money.example}, from ${money.text(least)} to ${money.text(most)}.`
+    const kind = money.amountOf('0.1', decimals) === undefined ? 'a whole amount' : 'an amount'
+    return `Write ${kind} such as ${money.example}, from ${money.text(least)} to ${money.text(most)}.`
   }
   return (
     <Field

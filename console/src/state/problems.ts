@@ -23,12 +23,12 @@ export function problemOf(error: unknown): Problem {
     case 'offline':
       return {
         kind,
-        title: 'The service cannot be reached',
+        title: 'The service could not be reached',
         text: 'Nothing you wrote is lost. Try again when you are online.',
         retry: true,
       }
     case 'unauthenticated':
-      return { kind, title: 'You are not signed in', text: 'This needs a session.', retry: false }
+      return { kind, title: 'You are not signed in', text: 'Sign in to do this.', retry: false }
     case 'forbidden':
       return {
         kind,

@@ -35,7 +35,9 @@ export function AccountPage() {
       <Notice problem={reading.problem} onAgain={reading.again} />
       <p>
         <RoleBadge role={person.role} /> · <a href={`${href('orders')}?user=${person.id}`}>My orders</a> ·{' '}
-        <a href={seesAll.value ? href('users', person.id) : href('payments')}>My payments</a>
+        <a href={seesAll.value ? href('users', person.id) : href('payments')}>
+          {seesAll.value ? 'My page' : 'My payments'}
+        </a>
       </p>
       {me.value?.id === person.id && <Profile key={person.id} me={me.value} onChange={show} />}
       <NewPassword email={person.email} />

@@ -66,7 +66,7 @@ function Menu({ name, email, role }: { readonly name: string; readonly email: st
           <Icon name="out" /> Sign out
         </button>
         <button type="button" class="quiet" disabled={busy} onClick={() => leave(true)}>
-          <Icon name="lock" /> Sign out everywhere
+          <Icon name="lock" /> Sign out on all devices
         </button>
       </div>
     </details>

@@ -18,8 +18,6 @@ const labels = [
   ['Avatar', 'avatar'],
 ] as const
 
-const words: Readonly<Record<string, string>> = { name: 'name', email: 'e-mail', age: 'age', password: 'password' }
-
 /** Both versions of a user. A field that is not in the form, or that neither version has, does not differ. */
 export function Conflict({ mine, theirs, changed, ...rest }: Props) {
   const textOf = (value: string | number | null | undefined) => String(value ?? '–')
@@ -30,7 +28,7 @@ export function Conflict({ mine, theirs, changed, ...rest }: Props) {
   return (
     <Versions rows={rows.filter(([, ...texts]) => texts.join('') !== '––')} {...rest}>
       While you were editing, somebody has changed this user. Nothing of yours is written yet. You changed:{' '}
-      <b>{changed.map(name => words[name] ?? name).join(', ')}</b>. Only that is written if you save.
+      <b>{changed.map(name => (name === 'email' ? 'e-mail' : name)).join(', ')}</b>. Only that is written if you save.
     </Versions>
   )
 }

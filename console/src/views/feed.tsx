@@ -60,7 +60,7 @@ function PostList() {
 function Invitation() {
   return (
     <div class="notice">
-      <p>You can read everything. To write, sign in.</p>
+      <p>You can read all posts. To write, sign in.</p>
       <button type="button" onClick={() => askToSignIn('wanted')}>
         Sign in to write
       </button>

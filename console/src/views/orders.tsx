@@ -66,11 +66,7 @@ function OrderList() {
     <>
       <Head
         title="Orders"
-        text={
-          seesAll.value
-            ? 'Follow all orders, the newest first. Open one to see its items, to pay it or to cancel it.'
-            : 'Follow your orders, the newest first. Open one to see its items, to pay it or to cancel it.'
-        }
+        text={`Follow ${seesAll.value ? 'all' : 'your'} orders, the newest first. Open one to see its items, to pay it or to cancel it.`}
       >
         <button
           type="button"

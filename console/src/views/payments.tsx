@@ -22,7 +22,7 @@ export function Payments() {
 }
 
 const columns: readonly Column<Payment>[] = [
-  { title: 'Payment', cell: ({ id }) => <b>Payment {id}</b> },
+  { title: 'Payment', cell: ({ id }) => `Payment ${id}` },
   {
     title: 'For',
     cell: ({ order_id: id }) =>

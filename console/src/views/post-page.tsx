@@ -1,6 +1,5 @@
 import { useEffect } from 'preact/hooks'
 import { Head } from '../parts/head.tsx'
-import { Icon } from '../parts/icon.tsx'
 import { Notice } from '../parts/notice.tsx'
 import { openPage, readerOf } from '../state/comments.ts'
 import { missing, posts } from '../state/posts.ts'
@@ -19,15 +18,16 @@ export function PostPage({ id }: { readonly id: string }) {
   const { busy, problem, run } = readerOf(id)
   return (
     <>
-      <a
-        class="back"
-        href={href('feed')}
-        onClick={event => {
-          if (goBack('feed')) event.preventDefault()
-        }}
-      >
-        <Icon name="back" /> Feed
-      </a>
+      <p class="back">
+        <a
+          href={href('feed')}
+          onClick={event => {
+            if (goBack('feed')) event.preventDefault()
+          }}
+        >
+          Feed
+        </a>
+      </p>
       <Notice problem={problem.value} onAgain={run} />
       {post?.gone || (post === undefined && missing.value === id) ? (
         <>

@@ -110,7 +110,7 @@ function ForAdmins() {
 }
 
 const words = {
-  idle: ['', 'Not connected'],
+  idle: ['', ''],
   connecting: ['warn', 'Connecting'],
   live: ['good', 'Live'],
   waiting: ['bad', 'Not connected'],
@@ -121,10 +121,12 @@ export function Status() {
   const [tone, text] = online.value ? words[connection.value.state] : (['bad', 'Offline'] as const)
   return (
     <>
-      <p class="state">
-        <span class={`dot ${tone}`} />
-        <span>{text}</span>
-      </p>
+      {text && (
+        <p class="state">
+          <span class={`dot ${tone}`} />
+          <span>{text}</span>
+        </p>
+      )}
       <Account />
     </>
   )

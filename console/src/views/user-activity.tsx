@@ -42,14 +42,21 @@ export function OrdersOf({ id }: { readonly id: number }) {
 }
 
 const paymentColumns: readonly Column<OrderPayment>[] = [
-  { title: 'Paid for', cell: ({ id }) => <a href={href('orders', id)}>Order {id}</a> },
+  { title: 'For', cell: ({ id }) => <a href={href('orders', id)}>Order {id}</a> },
   { title: 'Paid', labelled: true, cell: ({ paidAt }) => <Age of={paidAt} /> },
   { title: 'Amount', end: true, place: 'corner', cell: ({ amount }) => money.text(amount) },
 ]
 
 /** What a user paid for orders. */
 export function PaymentsOf({ id }: { readonly id: number }) {
-  return <Section title="Payments" columns={paymentColumns} list={orderPaymentsOf(id)} empty="No order is paid yet." />
+  return (
+    <Section
+      title="Payments for orders"
+      columns={paymentColumns}
+      list={orderPaymentsOf(id)}
+      empty="No order is paid yet."
+    />
+  )
 }
 
 const postColumns: readonly Column<UserPost>[] = [

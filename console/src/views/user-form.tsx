@@ -64,8 +64,9 @@ export function UserForm({ user, email = '', onClose, onSaved }: Props) {
   const title = user === undefined ? 'New user' : `Edit ${user.name}`
   if (conflict.value !== undefined) {
     const { mine, theirs } = conflict.value
+    const keep = () => done(theirs, `${theirs.name} stays as stored`)
     return (
-      <Dialog title="Somebody else was faster" onClose={onClose} wide>
+      <Dialog title="Somebody else was faster" onClose={keep} wide>
         <Notice problem={saving.problem} onAgain={saving.again} />
         <Conflict
           mine={mine}
@@ -73,7 +74,7 @@ export function UserForm({ user, email = '', onClose, onSaved }: Props) {
           changed={Object.keys(changes(mine))}
           busy={saving.busy}
           onMine={() => save(mine, theirs)}
-          onTheirs={() => done(theirs, `${theirs.name} stays as it is`)}
+          onTheirs={keep}
         />
       </Dialog>
     )

@@ -29,18 +29,20 @@ export function RoleButton({ user }: { readonly user: User }) {
   const next = role.value === 'admin' ? 'member' : 'admin'
   const change = next === 'admin' ? 'Make an admin' : 'Make a member'
   return (
-    <p class="role">
-      <RoleBadge role={role.value} />
-      <span class="muted">{powers[role.value]}</span>
-      <button
-        type="button"
-        class="quiet"
-        onClick={() => {
-          asking.value = true
-        }}
-      >
-        {change}
-      </button>
+    <>
+      <p class="role">
+        <RoleBadge role={role.value} />
+        <span class="muted">{powers[role.value]}</span>
+        <button
+          type="button"
+          class="quiet"
+          onClick={() => {
+            asking.value = true
+          }}
+        >
+          {change}
+        </button>
+      </p>
       {asking.value && (
         <Confirm
           title={`${change}: ${user.name}?`}
@@ -59,11 +61,11 @@ export function RoleButton({ user }: { readonly user: User }) {
           {powers[next]}
         </Confirm>
       )}
-    </p>
+    </>
   )
 }
 
 const powers: Readonly<Record<Role, string>> = {
   admin: 'An admin sees and changes everything.',
-  member: 'A member sees and changes only the own things.',
+  member: 'A member changes only what is theirs.',
 }

@@ -73,8 +73,8 @@ function UserList() {
         columns={columns}
         paged={paged}
         empty={
-          <Empty icon="users" title={q === '' ? 'There are no users yet' : `Nobody begins with “${q}”`}>
-            <p>{q === '' ? 'Create the first one.' : 'Names and e-mails are searched from their first letter on.'}</p>
+          <Empty icon="users" title={q === '' ? 'There are no users yet' : `No name or e-mail begins with “${q}”`}>
+            <p>{q === '' ? 'Create the first one.' : 'Type how it begins: a family name alone is not found.'}</p>
             <button type="button" onClick={create}>
               Create a user
             </button>
