@@ -7,6 +7,7 @@ import { backupName } from '../../src/storage/backup.ts'
 import { startTestApp } from '../support/app.ts'
 import { sqlite, type TestDatabase } from '../support/engines.ts'
 import { temporaryFolder } from '../support/folder.ts'
+import { inForm } from '../support/form.ts'
 import { ask } from '../support/http.ts'
 import { DuetProcess, type Outcome, runDuet } from '../support/process.ts'
 import { metricOf } from '../support/sockets.ts'
@@ -115,7 +116,7 @@ describe('duet backup', () => {
     assert.ok(age >= 60 && age < 200, String(age))
   })
 
-  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
+  for (const signal of inForm(['SIGTERM'] as const, ['SIGINT', 'SIGTERM', 'SIGHUP'] as const)) {
     it(`that is ended by ${signal} removes its draft`, async () => {
       using holder = new DatabaseSync(database.location)
       holder.exec('pragma locking_mode = exclusive; begin immediate; delete from users where id = 1')

@@ -4,7 +4,7 @@ import { decodeJwt } from 'jose'
 import { execute } from '../faults/execute.ts'
 import { startTestAppOn } from '../support/app.ts'
 import { engineKinds } from '../support/engines.ts'
-import { onlyInFull } from '../support/form.ts'
+import { inForm, onlyInFull } from '../support/form.ts'
 import { postJson } from '../support/http.ts'
 import { tokenOf, tryLogin } from '../support/logins.ts'
 import { type Outcome, runDuet } from '../support/process.ts'
@@ -83,16 +83,19 @@ test('a user that cannot be created, or get a role, is refused with one line, an
   await using app = await startTestAppOn(engineKinds[0] ?? assert.fail())
   const env = { DATABASE_URL: `sqlite:${app.database.location}` }
   const ann = ['create', '--email', 'ann@example.com']
+  const more: readonly (readonly [readonly string[], RegExp])[] = [
+    [[...ann, '--name', 'Ann\u001b[2J'], /name must not contain control characters/],
+    [['set-role', 'nobody@example.com', 'admin'], /no user can log in with this e-mail/],
+    [['set-role', '1', 'root'], /the role must be member or admin/],
+  ]
   for (const [args, reason, input = ''] of [
     [['create'], /usage: users create --email <email> \[--name <name>\]/],
     [[...ann, '--password', 'correct horse'], /usage: /],
     [['create', '--email', 'ann'], /email must be an e-mail address/],
-    [[...ann, '--name', 'Ann\u001b[2J'], /name must not contain control characters/],
     [[...ann, '--role', 'root'], /the role must be member or admin/],
     [[...ann, '--password-stdin'], /password must be at least 8 characters/, 'short\n'],
     [['set-role', '4711', 'admin'], /there is no user with this id/],
-    [['set-role', 'nobody@example.com', 'admin'], /no user can log in with this e-mail/],
-    [['set-role', '1', 'root'], /the role must be member or admin/],
+    ...inForm([], more),
   ] as const) {
     assertRefused(await runDuet(['users', ...args], { env, input }), reason)
   }
