@@ -11,7 +11,6 @@ import { failureOf, postgresError } from '../../src/storage/postgres/errors.ts'
 import { sql } from '../../src/storage/sql.ts'
 import { timeoutsOf } from '../../src/storage/timeouts.ts'
 import { Wire } from '../faults/wire.ts'
-import { together } from '../runner/together.ts'
 import { type OpenOptions, postgres, postgresAt } from '../support/engines.ts'
 import { migrationsOf } from '../support/templates.ts'
 import { testTimeoutMs, waitUntil, within } from '../support/wait.ts'
@@ -202,8 +201,6 @@ describe('The PostgreSQL engine', { skip: postgres.skip }, () => {
 })
 
 describe('The PostgreSQL engine, while it has to wait,', { skip: postgres.skip }, () => {
-  const it = together()
-
   it('answers 503 in time while the database hangs, and recovers', async () => {
     await using setup = await preparedThroughProxy({ timeouts: impatient })
     const { engine, proxy } = setup
