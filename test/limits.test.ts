@@ -42,7 +42,7 @@ const tests: Readonly<Record<string, string | readonly string[]>> = {
   ],
   'time without reading an answer or a message': [
     'http/unread: a client that reads nothing of its answer for 30 seconds is disconnected within a minute',
-    'subscriptions/stalled-sockets: is disconnected after 30 seconds without reading, however many pongs it sends',
+    'subscriptions/lifecycle: is disconnected after 30 seconds without reading, however many pongs it sends',
   ],
   'unread answers and messages of all clients':
     'http/unread: while clients leave more than 256 MiB unread, large answers are refused with 503, and small ones are sent',

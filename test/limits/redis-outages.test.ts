@@ -83,7 +83,7 @@ describe('While Redis is unavailable, each instance keeps the limits alone', { s
     await waitUntil(() => reports.length === 1)
     server.signal('SIGCONT')
     await waitUntil(() => limits.up)
-    assert.deepEqual(reports, ['away: Command timed out', 'back'])
+    assert.match(reports.join(), /^away: (Command timed out|ETIMEDOUT),back$/)
     assert.ok((await take(limits.limiter('y', 1, hour), 'a')).allowed)
   })
 
