@@ -15,7 +15,7 @@ const firstPaint = `new Promise(resolve => new PerformanceObserver(list => {
   for (const { name, startTime } of list.getEntries()) if (name === 'first-contentful-paint') resolve(startTime)
 }).observe({ type: 'paint', buffered: true }))`
 
-await using app = await startTestApp({ DEMO_DATA: 'true', RATE_LIMIT_MAX: '0' })
+await using app = await startTestApp({ DATABASE_URL: 'sqlite::memory:', DEMO_DATA: 'true', RATE_LIMIT_MAX: '0' })
 await using browser = await startBrowser()
 const taken = new Map(pages.map(({ path }) => [path, { paint: [] as number[], use: [] as number[] }]))
 for (let round = 0; round < rounds; round++) {
