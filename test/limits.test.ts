@@ -24,8 +24,8 @@ const tests: Readonly<Record<string, string | readonly string[]>> = {
     'http/pipelining: a connection with more than 100 waiting requests is closed, and none of these is processed',
   'time to send the headers, a request, the next request':
     'http/timeouts: the timeouts of the app: 10 s for the headers, 30 s for a request, 72 s between two requests',
-  'size of the headers': 'http/parser: refused with',
-  'parts of the headers that are read': [
+  'headers, and parts of them that are read': [
+    'http/parser: refused with',
     'graphql/accept: an Accept header of more than 2,048 characters counts as none',
     'http/cors: a preflight allows the headers that it asks for, and otherwise those that the service reads',
     'http/request-ids: is replaced by a new one, and not logged',
@@ -55,14 +55,11 @@ const tests: Readonly<Record<string, string | readonly string[]>> = {
   'logins of a client': [
     'security/login-limits: after ten failed logins with one e-mail even the right password is refused, until a minute after the first',
     'security/login-limits: a client has a hundred attempts for all e-mails together, and another client has its own limit',
+    'mail/password-resets: requests for an e-mail count like failed logins with it, and wrong secrets like failed logins of the client',
   ],
-  'mails that wait, mails to one user': [
+  mails: [
     'mail/password-resets: 10,000 mails wait at most, then requests get 503',
     'mail/password-resets: a user gets five mails in half an hour, and requests while one waits are one',
-  ],
-  'requests for mails and wrong secrets of a client':
-    'mail/password-resets: requests for an e-mail count like failed logins with it, and wrong secrets like failed logins of the client',
-  'a mail': [
     'mail/mail-servers: a mail server that hangs is given up',
     'mail/mail-servers: a mail that a server refuses or loses is sent later, for ten minutes, while requests are answered',
     'mail/password-resets: a link is valid for 30 minutes after its mail',
@@ -77,10 +74,10 @@ const tests: Readonly<Record<string, string | readonly string[]>> = {
   ],
   'rows that a page skips':
     'rest/lists: an id that cannot name a row, after together with offset, another sort, and a limit or offset out of range are refused with 400, also for an absent user',
-  'text to search users for':
+  'a search for users': [
     'rest/lists: q that is too short or too long by its characters, or used with email or offset, is refused with 400',
-  'users that one statement of a search sorts, or looks at':
     'rest/lists: q of many users gives full pages, wherever among the others they are',
+  ],
   'content of a user that one transaction deletes':
     'storage/deleted-users: is deleted in several steps of at most a few thousand rows each',
   'names and e-mails, an avatar, a password':
