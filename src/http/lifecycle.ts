@@ -87,7 +87,7 @@ declare module 'node:http' {
 /** Under maintenance, everything except the health routes is refused before its body is read. */
 export function refuseUnderMaintenance(server: FastifyInstance, lifecycle: Lifecycle): void {
   server.addHook('onRequest', (request, _reply, next) => {
-    if (!lifecycle.maintenance || request.routeOptions.config.probe) return next()
+    if (!lifecycle.maintenance || request.route.probe) return next()
     next(new AppError('maintenance', 'Service under maintenance. Try again later.'))
   })
 }

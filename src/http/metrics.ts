@@ -6,13 +6,13 @@ import {
   Counter,
   collectDefaultMetrics,
   Gauge,
-  Histogram,
   type Metric,
   Registry,
 } from 'prom-client'
 import { AppError } from '../core/errors.ts'
 import type { StoreObserver } from '../core/ports.ts'
 import { oneAtATime } from '../lib/one-at-a-time.ts'
+import { Histogram } from './histogram.ts'
 import type { Lifecycle } from './lifecycle.ts'
 
 const durations = [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5]
@@ -20,13 +20,12 @@ const durations = [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0
 /** All metrics for Prometheus. Each app has its own registry, so that several apps can run in one process. */
 export class Metrics {
   readonly registry = new Registry()
-  readonly requests = new Histogram({
-    name: 'duet_http_request_seconds',
-    help: 'Duration of HTTP requests, by route and status',
-    buckets: durations,
-    labelNames: ['method', 'route', 'status'],
-    registers: [this.registry],
-  })
+  readonly requests = new Histogram(
+    this.registry,
+    'duet_http_request_seconds',
+    'Duration of HTTP requests, by route and status',
+    durations,
+  )
   /** Each call counts one. */
   readonly cutConnection = this.#counter(
     'duet_connections_cut_total',
@@ -82,8 +81,7 @@ export class Metrics {
   }
 
   distribution(name: string, help: string, buckets = durations): (value: number) => void {
-    const histogram = new Histogram({ name, help, buckets, registers: [this.registry] })
-    return value => histogram.observe(value)
+    return new Histogram(this.registry, name, help, buckets).unlabelled()
   }
 
   #counter(name: string, help: string): (count?: number) => void {
@@ -174,9 +172,11 @@ export function serveMetrics(
 ): void {
   metrics.gauge('duet_http_requests_in_flight', 'Requests being answered now', () => lifecycle.requestsInFlight)
   server.addHook('onResponse', (request, reply, next) => {
-    const route = request.routeOptions.url ?? '(none)'
+    const route = request.route.url ?? '(none)'
     const method = request.method === 'TRACE' ? '(other)' : request.method // the router gets every unusual one as TRACE
-    metrics.requests.observe({ method, route, status: reply.statusCode }, reply.elapsedTime / 1000)
+    const status = reply.statusCode
+    const labels = () => ({ method, route, status })
+    metrics.requests.observe(reply.elapsedTime / 1000, `${method} ${status} ${route}`, labels)
     next()
   })
   if (token === undefined && !metricsOpen) return

@@ -79,8 +79,8 @@ export function refuseForeignPages(
 ): void {
   const isAllowed = allowedOrigins(corsOrigins)
   const isKnown = knownHosts(allowedHosts)
-  server.addHook('onRequest', ({ raw, routeOptions }, reply, next) => {
-    if (!routeOptions.config.probe && !hostsOf(raw).every(isKnown)) {
+  server.addHook('onRequest', ({ raw, route }, reply, next) => {
+    if (!route.probe && !hostsOf(raw).every(isKnown)) {
       sendError(reply, 421, 'Unknown host')
       return
     }

@@ -49,7 +49,7 @@ export function limitRequests(server: FastifyInstance, limit: RateLimit, refuse:
     const { raw, client } = request
     const exempted = isExempt(request)
     // The route counts too, because the same route can be reached by different notations of its URL.
-    if (!exempted && !isLimited(raw.sentUrl ?? raw.url) && !isLimited(request.routeOptions.url)) return next()
+    if (!exempted && !isLimited(raw.sentUrl ?? raw.url) && !isLimited(request.route.url)) return next()
     if (exempted) return next(refusal(reply, client, exempt.limit, exempt.take(client)))
     const decide = (allowance: Allowance) => {
       reply.header('ratelimit-policy', policy)
@@ -67,7 +67,7 @@ export function limitRequests(server: FastifyInstance, limit: RateLimit, refuse:
  * these needs a body, which can take far more time than the request.
  */
 export function isExempt(request: FastifyRequest): boolean {
-  return (request.method === 'OPTIONS' || request.routeOptions.config.unlimited === true) && !hasBody(request)
+  return (request.method === 'OPTIONS' || request.route.unlimited === true) && !hasBody(request)
 }
 
 /** Counts, like an exempt request, what has been parsed but never becomes a request. */

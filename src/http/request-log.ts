@@ -7,6 +7,8 @@ declare module 'fastify' {
   interface FastifyRequest {
     /** The key of the client that sent it, as limits count it. */
     client: string
+    /** What the route declares, and its `url`. Fastify's `routeOptions` creates a large object each time it is read. */
+    route: FastifyRequest['routeOptions']['config']
     /** Undefined if nobody would be told what it has waited for. */
     waits: Waits | undefined
     /** The GraphQL operation that it asks for, once that is known. */
@@ -89,7 +91,7 @@ export class RequestLog {
 function pathOf(request: FastifyRequest): string {
   const [path = ''] = request.url.split(/[?#;]/, 1)
   const isPlain = path.length <= 200 && /^\/[\w./-]*$/.test(path) && !secretPath.test(path)
-  return isPlain ? path : (request.routeOptions.url ?? '(unknown)')
+  return isPlain ? path : (request.route.url ?? '(unknown)')
 }
 
 const secretPath = /resets?\/|(?<![\w-])[\w-]{43}(?![\w-])/i

@@ -29,10 +29,10 @@ export function refuseUnrouted(server: FastifyInstance): void {
     paths.set(url, new Set([...(paths.get(url) ?? []), ...[method].flat()]))
   })
   server.addHook('onRequest', (request, reply, next) => {
-    const { url, method, routeOptions } = request
+    const { url, method, route } = request
     if (url === malformedUrl) return sendError(reply, 400, 'Malformed URL')
     if (url === unknownMethod) return sendError(reply, 400, 'Unknown method')
-    const { allow } = routeOptions.config
+    const { allow } = route
     if (allow === undefined) return request.is404 ? sendError(reply, 404, 'Not found') : next()
     reply.header('allow', allow)
     if (method === 'OPTIONS') reply.code(204).send()

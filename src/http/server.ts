@@ -84,12 +84,13 @@ export function createServer(
   })
   server.setErrorHandler(answerError)
 
-  server.decorateRequest('client', '').decorateRequest('waits').decorateRequest('operation')
+  server.decorateRequest('client', '').decorateRequest('route').decorateRequest('waits').decorateRequest('operation')
   server.addHook('onRequest', (request, reply, next) => {
     lifecycle.track(reply)
+    request.route = request.routeOptions.config
     request.client = proxies.keyOf(request.raw)
     const traceparent = traceparentIn(request.headers.traceparent)
-    request.waits = requestLog.begin(request.method, request.routeOptions.url, traceparent)
+    request.waits = requestLog.begin(request.method, request.route.url, traceparent)
     reply.header('x-request-id', request.id)
     reply.header('x-content-type-options', 'nosniff')
     // Most responses depend on the caller or contain private data. A route whose response is the same for everybody

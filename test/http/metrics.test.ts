@@ -1,9 +1,13 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import fc from 'fast-check'
 import pg from 'pg'
+import prom, { Registry } from 'prom-client'
+import { Histogram } from '../../src/http/histogram.ts'
 import { Metrics, serveMetrics } from '../../src/http/metrics.ts'
 import { startTestApp, startTestAppOn, startTestServer } from '../support/app.ts'
 import { postgres } from '../support/engines.ts'
+import { runs } from '../support/form.ts'
 import { ask, sendRaw } from '../support/http.ts'
 import { assertRefusal } from '../support/refusal.ts'
 import { createUser } from '../support/rest.ts'
@@ -179,4 +183,28 @@ test('in production metrics are off without a token', async () => {
   await using app = await startTestApp({ NODE_ENV: 'production' })
   assertRefusal(await ask(`${app.url}/metrics`), 404, 'Not found')
   assertRefusal(await ask(`${app.url}/metrics`, { headers: { authorization: 'Bearer ' } }), 404)
+})
+
+test('histograms count as those of prom-client do', async () => {
+  const bounds = [0.1, 1, 10]
+  const value = fc.oneof(fc.constantFrom(0, ...bounds), fc.double({ min: 0, max: 20, noNaN: true }))
+  const observed = fc.array(fc.tuple(value, fc.constantFrom('GET', 'POST'), fc.constantFrom(200, 404)))
+  await fc.assert(
+    fc.asyncProperty(observed, async all => {
+      const [own, theirs] = [new Registry(), new Registry()]
+      const labelled = new Histogram(own, 'labelled', 'help', bounds)
+      const unlabelled = new Histogram(own, 'unlabelled', 'help', bounds).unlabelled()
+      const shared = { help: 'help', buckets: [...bounds], registers: [theirs] }
+      const oracle = new prom.Histogram({ ...shared, name: 'labelled', labelNames: ['method', 'status'] })
+      const plainOracle = new prom.Histogram({ ...shared, name: 'unlabelled' })
+      for (const [value, method, status] of all) {
+        labelled.observe(value, `${method} ${status}`, () => ({ method, status }))
+        oracle.observe({ method, status }, value)
+        unlabelled(value)
+        plainOracle.observe(value)
+      }
+      assert.equal(await own.metrics(), await theirs.metrics())
+    }),
+    { numRuns: runs(100, 1000) },
+  )
 })
