@@ -54,12 +54,14 @@ export class RequestLog {
     return span !== undefined || this.#slowMs < Number.POSITIVE_INFINITY ? new Waits(span) : undefined
   }
 
-  /** Tells the end of an operation. */
-  tell(message: string, ms: number, waits: Waits | undefined, weight: Weight, line: () => object): void {
+  /** Tells the end of an operation. Returns whether it was slow. */
+  tell(message: string, ms: number, waits: Waits | undefined, weight: Weight, line: () => object): boolean {
     waits?.span?.end(line(), weight === 'failure')
     const isWanted = weight === 'failure' || (weight === 'usual' && this.#isAll)
-    if (ms >= this.#slowMs) this.#logger.warn({ ...line(), waited: waits?.told() }, message)
+    const isSlow = ms >= this.#slowMs
+    if (isSlow) this.#logger.warn({ ...line(), waited: waits?.told() }, message)
     else if (isWanted && this.#logger.isLevelEnabled('info')) this.#logger.info(line(), message)
+    return isSlow
   }
 
   /** Without a status, the client disconnected before the answer was sent. */

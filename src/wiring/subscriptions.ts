@@ -104,14 +104,19 @@ export async function openSockets(
   return sockets
 }
 
-/** Runs a delivery, in a span of its own if it is traced, and logs one that was slow. */
+/**
+ * Runs a delivery, in a span of its own if it is traced. Logs the first that was slow of each event: thousands of groups
+ * may get one.
+ */
 function delivering(log: RequestLog): FanOutParts['delivering'] {
-  return async ({ kind: event, traceparent }, deliver) => {
+  let logged = 0
+  return async ({ kind: event, position, traceparent }, deliver) => {
     const waits = log.begin('deliver', event, traceparent)
     const begun = performance.now()
     const subscribers = await during(waits, deliver)
     const ms = performance.now() - begun
-    log.tell('event delivered', ms, waits, 'minor', () => ({ event, subscribers, ms: Math.round(ms) }))
+    const line = () => ({ event, subscribers, ms: Math.round(ms) })
+    if (log.tell('event delivered', position > logged ? ms : 0, waits, 'minor', line)) logged = position
   }
 }
 

@@ -11,7 +11,7 @@ import { query, read } from '../support/graphql.ts'
 import { ask, RawConnection, type Served } from '../support/http.ts'
 import { RedisServer, redisMissing } from '../support/redis.ts'
 import { createMember, logIn, send, sendText } from '../support/rest.ts'
-import { SocketClient } from '../support/sockets.ts'
+import { metricOf, SocketClient } from '../support/sockets.ts'
 import { waitUntil } from '../support/wait.ts'
 
 type Line = Readonly<Record<string, unknown>>
@@ -220,6 +220,25 @@ describe('a slow request or operation is logged as a warning that tells what it 
     connection.write(body.slice(1))
     await assertWaited(app, 'password', ({ path }) => path === '/tokens')
     await assertWaited(app, 'client', ({ path }) => path === '/users')
+  })
+
+  it('an event, once, however many different subscriptions get it late', async () => {
+    await using app = await startTestApp({ ...slow, SLOW_OPERATION_MS: '1' })
+    const { token } = await createMember(app)
+    using client = await SocketClient.connect(app, { token })
+    const late = Array.from({ length: 90 }, (_, n) =>
+      client.begin(`subscription { a${n}: postAdded { comments { id } } }`),
+    )
+    await waitUntil(async () => (await metricOf(app, 'duet_subscription_groups')) === late.length)
+    for (const count of [1, 2]) {
+      await client.read('mutation { createPost(title: "t", content: "c") { id } }')
+      await Promise.all(late.map(each => each.received(count)))
+      const told = app.logs.filter(({ msg }) => msg === 'event delivered')
+      assert.deepEqual(
+        told.map(({ event, subscribers, level }) => [event, subscribers, level]),
+        Array(count).fill(['post-added', 1, 40]),
+      )
+    }
   })
 
   it('Redis', { skip: postgres.skip || (redisMissing() ?? false) }, async () => {
