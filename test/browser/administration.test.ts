@@ -188,6 +188,7 @@ describe('the administration in the console', { skip: browserMissing }, () => {
     await page.getByRole('dialog').getByRole('button', { name: 'Make a member' }).click()
     await page.getByRole('dialog').getByText('The last admin stays an admin.').waitFor()
     assert.equal(await roleOf(1), 'admin')
+    assert.match(await role.innerText(), /^admin/)
 
     await using other = await open(`users/${id}`, email, { offline: false }) // with its own browser context
     await other.page.getByText('This is for admins').waitFor()
@@ -363,7 +364,12 @@ describe('the administration in the console', { skip: browserMissing }, () => {
     await view.page.reload()
     await view.button(`Items of order ${id}`).click()
     await view.button('Pay €3.60').waitFor()
+    await other.page.goto(`${app.url}/console#/orders/${id}`)
+    await other.page.getByText('Total').waitFor()
     await send(app, `DELETE /orders/${id}`, undefined, token)
+    await other.page.evaluate("dispatchEvent(new Event('focus'))") // its user comes back to it
+    await other.page.getByRole('article').getByText('Cancelled', { exact: true }).waitFor()
+    assert.equal(await other.button(/^(Pay|Cancel)/).count(), 0)
     await view.button('Pay €3.60').click()
     await view.page.getByText('This order was cancelled meanwhile. Nothing is paid.').waitFor()
     assert.match(await rows(view).first().innerText(), new RegExp(`Order ${id}[\\s\\S]*Cancelled`))

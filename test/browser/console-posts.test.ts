@@ -235,12 +235,17 @@ describe('posts in the console', { skip: browserMissing }, () => {
     await using view = await open({ as: ada })
     const { page } = view
     const focused = page.getByLabel('Title').and(page.locator(':focus'))
+    const leaveAndReturn = async () => {
+      for (const tab of ['Orders', 'Feed']) await view.show(tab)
+    }
     await view.button('Write a post').focus()
     await page.keyboard.press('Enter')
     await focused.waitFor()
     await page.keyboard.type('By keyboard')
     await page.keyboard.press('Tab')
     await page.keyboard.type('Two\nlines')
+    await leaveAndReturn()
+    assert.equal(await page.getByLabel('Title').inputValue(), 'By keyboard')
     await page.reload()
     assert.equal(await page.getByLabel('Text').inputValue(), 'Two\nlines')
     const press = "title.dispatchEvent(new KeyboardEvent('keydown', { key: 'Enter', ctrlKey: true, bubbles: true }))"
@@ -261,6 +266,7 @@ describe('posts in the console', { skip: browserMissing }, () => {
     held.resolve()
     await post.getByText('Sent by keyboard', { exact: true }).and(page.locator('.prose')).waitFor()
     await post.locator('button:enabled', { hasText: 'Send' }).waitFor()
+    await leaveAndReturn()
     assert.equal(await comment.inputValue(), 'Written before the answer')
     await comment.press('Control+Enter')
     await waitUntil(async () => (await comment.inputValue()) === '')

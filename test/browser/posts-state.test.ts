@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
+import type { Live } from '../../client/src/index.ts'
 import type { CommentData, PostData } from '../../console/src/state/documents.ts'
 import type { Reader } from '../../console/src/state/follow.ts'
 import type { Post } from '../../console/src/state/lists.ts'
@@ -58,7 +59,7 @@ class FakeSocket {
     const { type, id, payload } = JSON.parse(text)
     if (type === 'subscribe') this.subscriptions.set(id, payload)
     if (type === 'complete') this.subscriptions.delete(id)
-    if (type === 'connection_init') this.#tell({ type: 'connection_ack' })
+    if (type === 'connection_init') this.#tell({ type: 'connection_ack', payload: { position: '1' } })
     if (type === 'ping') this.#tell({ type: 'pong', payload })
   }
 
@@ -94,6 +95,8 @@ interface State {
   readonly feed: { readonly value: readonly Post[] | undefined }
   readonly opened: { readonly value: readonly string[] }
   readonly who: Draft
+  readonly away: Draft
+  readonly api: { readonly live: Live }
   readonly duet: { close(): void }
   readonly readFeed: Reader
   readerOf(id: string): Reader
@@ -114,7 +117,7 @@ interface State {
 }
 
 async function load(): Promise<State> {
-  const names = ['feed', 'posts', 'comments', 'writing', 'drafts', 'session', '../client']
+  const names = ['feed', 'posts', 'comments', 'writing', 'drafts', 'session', 'connection', '../client']
   const modules = await Promise.all(names.map(name => import(`../../console/src/state/${name}.ts`)))
   return Object.assign({}, ...modules)
 }
@@ -140,7 +143,8 @@ describe('the state of posts in the console', () => {
       addEventListener: () => {},
       setInterval: () => 0,
       WebSocket: FakeSocket,
-      fetch: async (_url: string, { body }: { body: string }) => {
+      fetch: async (_url: string, { body }: { body?: string }) => {
+        if (body === undefined) throw new TypeError('The service cannot be reached')
         const { query, variables } = JSON.parse(body)
         const name = /(?:query|mutation) (\w+)/.exec(query)?.[1] ?? ''
         asked.push(name)
@@ -382,9 +386,22 @@ describe('the state of posts in the console', () => {
     answers.Posts = () => ({ posts: [post(3), post(2), post(1)] })
   })
 
-  it('keeps the drafts of each user apart, also after a reload', () => {
+  it('the service is away if it does not answer after events have stopped, and no longer when they go on', async () => {
+    for (const id of state.opened.value) state.closeComments(id) // an answer would end it, too
+    const before = asked.length
+    FakeSocket.latest?.onclose?.({ code: 1006 })
+    await settled()
+    assert.equal(state.away.value, true)
+    state.api.live.retryNow()
+    await settled()
+    assert.deepEqual([state.api.live.state, asked.length, state.away.value], [{ state: 'live' }, before, false])
+  })
+
+  it('keeps the drafts of each user apart, also after the comments are closed and after a reload', async () => {
     const ada = state.who.value
+    await opened(1)
     state.newComment('1').value = 'A secret of Ada'
+    state.closeComments('1')
     state.who.value = { id: 2, name: 'Grace', email: 'grace@example.com', role: 'member' }
     assert.equal(state.newComment('1').value, undefined)
     state.who.value = ada
