@@ -399,7 +399,17 @@ describe('the administration in the console', { skip: browserMissing }, () => {
     await view.button('Next').click()
     await page.getByText('Page 2').waitFor()
     assert.ok(Math.max(...(await ids())) < Math.min(paid, ...others))
-    view.assertNoTroubles()
+
+    const loseAnswer = async (route: Route) => {
+      await route.fetch()
+      await route.fulfill({ status: 503, headers: { 'retry-after': '60' }, json: { error: 'No answer in time' } })
+    }
+    await page.route(/\/payments$/, loseAnswer, { times: 1 })
+    await page.getByLabel('Amount (EUR)').fill('8')
+    await view.button('Pay').click()
+    await view.button('Try again').click()
+    await page.getByText(`This was payment ${paid + 1} again: nothing was paid twice`).waitFor()
+    view.assertNoTroubles({ refusals: true })
   })
 
   it('shows members their own orders and payments, and asks for nothing that they may not see', async () => {

@@ -6,7 +6,7 @@ import { useLeaveGuard } from './leave.tsx'
 import { Notice } from './notice.tsx'
 
 interface Props {
-  readonly action: Pick<Action, 'problem' | 'again'>
+  readonly action: Pick<Action, 'problem'>
   /** Gets the texts by the names of the fields. */
   readonly onSubmit: (texts: Readonly<Record<string, string>>) => void
   /** Escape leaves the form, after a question if something is written. */
@@ -24,7 +24,8 @@ interface Props {
 export function Form({ action, onSubmit, onLeave, label, class: look = 'fields', children }: Props) {
   const form = useRef<HTMLFormElement>(null)
   const { leave, question } = useLeaveGuard(form, () => onLeave?.())
-  const { problem, again } = action
+  const { problem } = action
+  const submit = () => form.current?.requestSubmit() // also for another try: the user may have gone on writing
   const isAtField = problem?.field !== undefined && form.current?.elements.namedItem(problem.field)
   return (
     <>
@@ -39,14 +40,14 @@ export function Form({ action, onSubmit, onLeave, label, class: look = 'fields',
         onKeyDown={event => {
           const { key, ctrlKey, metaKey, target } = event
           if (key === 'Enter' && (ctrlKey || metaKey) && !(target instanceof HTMLButtonElement)) {
-            form.current?.requestSubmit()
+            submit()
           } else if (key === 'Escape' && onLeave !== undefined) {
             event.preventDefault() // otherwise it would close the question
             leave()
           }
         }}
       >
-        {!isAtField && <Notice problem={problem} onAgain={again} />}
+        {!isAtField && <Notice problem={problem} onAgain={submit} />}
         <FormProblem.Provider value={problem}>{children}</FormProblem.Provider>
       </form>
       {question}

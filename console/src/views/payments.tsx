@@ -67,12 +67,13 @@ function PayForm({ onPaid }: { readonly onPaid: (payment: Payment) => void }) {
   const key = useSignal<string | undefined>(undefined)
   const made = useSignal<MadePayment | undefined>(undefined)
   const { busy, problem, run, again } = useAction()
-  const pay = (amount: number, usedKey: string | undefined) =>
+  const pay = (amount: number, usedKey?: string) =>
     run(async () => {
+      const known = usedKey ?? key.peek() // also that of the attempt before
       try {
-        made.value = await ofThisVisit(api.payments.pay(amount, usedKey === undefined ? {} : { key: usedKey }))
+        made.value = await ofThisVisit(api.payments.pay(amount, known === undefined ? {} : { key: known }))
       } catch (error) {
-        if (isDuetError(error)) key.value = error.key
+        if (isDuetError(error) && usedKey === undefined) key.value = error.key
         throw error
       }
       key.value = undefined
@@ -86,7 +87,7 @@ function PayForm({ onPaid }: { readonly onPaid: (payment: Payment) => void }) {
         onSubmit={event => {
           event.preventDefault()
           const amount = money.amountOf(text.peek(), money.decimals)
-          if (amount !== undefined) pay(amount, key.peek())
+          if (amount !== undefined) pay(amount)
         }}
       >
         <MoneyField

@@ -1,11 +1,12 @@
 import { signal, useSignal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
 import { api } from '../client.ts'
-import { useAction } from '../parts/action.tsx'
+import { type Action, useAction } from '../parts/action.tsx'
 import { Dialog } from '../parts/dialog.tsx'
 import { Field } from '../parts/field.tsx'
 import { Form } from '../parts/form.tsx'
 import { Head } from '../parts/head.tsx'
+import { Notice } from '../parts/notice.tsx'
 import { Password } from '../parts/password.tsx'
 import { settings } from '../settings.ts'
 import { toast } from '../state/messages.ts'
@@ -115,16 +116,17 @@ function Entry({ way, onlySignIn = false, onWay, onDone }: Props) {
 
 function SignIn({ onDone }: Pick<Props, 'onDone'>) {
   const action = useAction({ anonymous: true })
+  const demo = useAction({ anonymous: true })
   const { demoLogin } = settings
-  const enter = (email: string, password: string) =>
-    action.run(async () => {
+  const enter = ({ run }: Action, email: string, password: string) =>
+    run(async () => {
       await signIn(email, password)
       typedEmail.value = ''
       onDone(true)
     })
   return (
     <>
-      <Form action={action} onSubmit={({ email = '', password = '' }) => enter(email, password)}>
+      <Form action={action} onSubmit={({ email = '', password = '' }) => enter(action, email, password)}>
         <Email autocomplete="username" />
         <Password />
         <button type="submit" class="primary" disabled={action.busy}>
@@ -139,9 +141,10 @@ function SignIn({ onDone }: Pick<Props, 'onDone'>) {
           <p>
             This service has demo data. Everybody may use its login, <b>{demoLogin.email}</b>.
           </p>
-          <button type="button" disabled={action.busy} onClick={() => enter(demoLogin.email, demoLogin.password)}>
+          <button type="button" disabled={demo.busy} onClick={() => enter(demo, demoLogin.email, demoLogin.password)}>
             Use the demo login
           </button>
+          <Notice problem={demo.problem} onAgain={demo.again} />
         </div>
       )}
     </>
