@@ -269,7 +269,13 @@ describe('the administration in the console', { skip: browserMissing }, () => {
     await dialog.getByLabel('Item', { exact: true }).fill('Unfinished')
     await page.keyboard.press('Escape')
     await view.button('Go on writing').click()
-    assert.equal(await dialog.getByLabel('Item', { exact: true }).inputValue(), 'Unfinished')
+    const items = dialog.getByLabel('Item', { exact: true })
+    assert.equal(await items.inputValue(), 'Unfinished')
+    await view.button('Another item').click()
+    await view.button('Remove Unfinished').click()
+    await view.button('Another item').click()
+    await items.last().fill('The other one')
+    assert.equal(await items.first().inputValue(), '')
 
     const asked: string[] = []
     page.on('request', request => asked.push(new URL(request.url()).searchParams.get('q') ?? ''))
@@ -283,6 +289,32 @@ describe('the administration in the console', { skip: browserMissing }, () => {
       asked.filter(text => text !== ''),
       ['al'], // two letters are the fewest that the service searches for
     )
+    await whom.fill('gr')
+    await whom.press('Enter') // before the answer: it must not choose Alan
+    assert.equal(await whom.inputValue(), 'gr')
+    view.assertNoTroubles()
+  })
+
+  it('shows the new name of a user in the list of orders, and the way back skips the filters of a list', async () => {
+    const { id } = await createUser(app, { name: 'Before the wedding', email: 'wedding@example.com' })
+    await order(id)
+    await using view = await open('orders')
+    const { page } = view
+    const owner = rows(view)
+      .first()
+      .getByRole('link', { name: /the wedding/ })
+    await owner.getByText('Before the wedding').waitFor()
+    await owner.click()
+    await view.button('Edit').click()
+    await page.getByLabel('Name').fill('After the wedding')
+    await view.button('Save').click()
+    await page.getByRole('heading', { name: 'After the wedding' }).waitFor()
+    await view.show('Orders')
+    await owner.getByText('After the wedding').waitFor()
+    for (const status of ['shipped', 'pending_payment']) await page.getByLabel('Status').selectOption(status)
+    await page.waitForURL(/status=pending_payment/)
+    await page.goBack()
+    await page.getByRole('heading', { name: 'After the wedding' }).waitFor()
     view.assertNoTroubles()
   })
 

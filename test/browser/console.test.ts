@@ -316,6 +316,14 @@ describe('the console', { skip: browserMissing }, () => {
     await untilShown('From commit to subscriber', /^\d+(\.\d)? ms$/)
     await page.locator('.chart .curve').first().waitFor()
     assert.ok(asked >= 2)
+    let count = 0
+    await page.route(/\/metrics$/, route => route.fulfill({ body: `duet_http_request_seconds_count ${--count}` }))
+    await waitUntil(async () => {
+      await page.clock.runFor(2000)
+      return count < -3
+    })
+    assert.match(await value('Requests'), /^\d/) // counters that decrease are those of another process
+    await page.unroute(/\/metrics$/)
     const release = await holdOne(page, /health\/ready/)
     const before = asked + 1
     await waitUntil(async () => {

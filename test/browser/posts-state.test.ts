@@ -4,6 +4,7 @@ import type { Live } from '../../client/src/index.ts'
 import type { CommentData, PostData } from '../../console/src/state/documents.ts'
 import type { Reader } from '../../console/src/state/follow.ts'
 import type { Post } from '../../console/src/state/lists.ts'
+import { waitUntil } from '../support/wait.ts'
 
 // The state of the feed, without a browser: with a service of this file behind `fetch` and `WebSocket`.
 
@@ -199,6 +200,12 @@ describe('the state of posts in the console', () => {
     )
   })
 
+  it('who comes back to the feed sees the present numbers of likes', async () => {
+    answers.Figures = () => ({ posts: [{ id: '3', likes: 1234, commentCount: 0 }] })
+    state.openFeed()
+    await waitUntil(() => known(3)?.likes === 1234)
+  })
+
   it('a text that was changed elsewhere is shown, and an older one does not come back', () => {
     event('postAdded', post(21))
     event('postUpdated', post(21, { title: 'Newest', updatedAt: at(2) }))
@@ -349,6 +356,22 @@ describe('the state of posts in the console', () => {
       textsOf(92),
       all.map(({ text }) => text),
     )
+  })
+
+  it('an open post whose reading failed is read again as soon as events arrive again', async () => {
+    const reconnected = async () => {
+      FakeSocket.latest?.onclose?.({ code: 1006 })
+      state.api.live.retryNow()
+      await settled()
+    }
+    await opened(95)
+    answers.Post = () => assert.fail('no answer')
+    await reconnected() // from now on the subscriptions know their position, so that they miss nothing
+    assert.equal(state.readerOf('95').problem.value?.kind, 'offline')
+    answers.Post = () => ({ post: { ...post(95), comments: [comment(951)] } })
+    await reconnected()
+    assert.deepEqual(textsOf(95), ['Comment 951'])
+    state.closeComments('95')
   })
 
   it('only what was changed is written, on the condition that nobody else has changed it', async () => {

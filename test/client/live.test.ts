@@ -421,6 +421,26 @@ describe('The socket of the client', () => {
     return { clock, client, next, socket, ...recorded }
   }
 
+  it('is opened anew with the token of a user who signs in while it is being opened', async () => {
+    FakeSocket.all.length = 0
+    let kept: string | undefined
+    let changed = () => {}
+    const watch = (heard: () => void) => {
+      changed = heard
+    }
+    const storage = { get: () => kept, set: () => {}, watch }
+    const client = connectTo({ url: 'http://duet.test' }, { clock: new ManualClock(0), WebSocket: FakeSocket, storage })
+    live(client.duet).subscribe<PostAdded>(postAdded, {}, recorder().watcher)
+    await waitUntil(() => FakeSocket.all.length === 1)
+    kept = `x.${btoa('{"sub":"1","role":"member","iat":0,"exp":3600}')}.x`
+    changed() // another tab
+    await waitUntil(() => FakeSocket.all.length === 2)
+    const second = FakeSocket.all.at(-1)
+    second?.accept()
+    assert.deepEqual(second?.sent[0]?.payload, { Authorization: `Bearer ${kept}`, positions: true })
+    client.duet.close()
+  })
+
   it('is not opened for a subscription that was closed meanwhile, nor twice for the next one', async () => {
     FakeSocket.all.length = 0
     using client = connectTo({ url: 'http://duet.test' }, { clock: new ManualClock(0), WebSocket: FakeSocket })
@@ -614,6 +634,19 @@ describe('The socket of the client', () => {
     }
     assert.deepEqual(titles.slice(-3), ['post 1000', 'post 1001', 'post 1002'])
     assert.equal(socket.sent.filter(({ type }) => type === 'subscribe').length, 3)
+    client.duet.close()
+  })
+
+  it('gives the events of an iterator before its error', async () => {
+    const { client, socket } = await start()
+    socket.accept()
+    const events = live(client.duet).iterate<PostAdded>(postAdded)
+    const { id } = socket.sent.findLast(({ type }) => type === 'subscribe') ?? assert.fail()
+    const data = { postAdded: { title: 'before the error' } }
+    socket.say({ type: 'next', id, payload: { data } })
+    socket.say({ type: 'error', id, payload: [{ message: 'no', extensions: { code: 'FORBIDDEN' } }] })
+    assert.deepEqual(await events.next(), { done: false, value: data })
+    await assert.rejects(events.next(), { kind: 'forbidden' })
     client.duet.close()
   })
 

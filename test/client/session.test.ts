@@ -272,6 +272,21 @@ describe('A session of the client', () => {
     assert.equal((await users(next.duet).me()).id, id)
     await next.duet.signOut()
     assert.deepEqual([...items], [])
+
+    const page = globalThis as { addEventListener?: unknown }
+    let heard: (event: object) => void = () => {}
+    page.addEventListener = (_name: string, listen: typeof heard) => {
+      heard = listen
+    }
+    using tab = connectTo(app, { storage: keepIn(local) })
+    Reflect.deleteProperty(page, 'addEventListener')
+    await tab.duet.signIn({ email, password })
+    items.clear()
+    heard({ storageArea: {}, key: null })
+    heard({ storageArea: local, key: 'other' })
+    assert.equal(tab.duet.session?.userId, id)
+    heard({ storageArea: local, key: null }) // another tab has deleted all of it
+    assert.equal(tab.duet.session, undefined)
     items.set('duet-token', 'not.a.token')
     using broken = connectTo(app, { storage: keepIn(local) })
     assert.equal(broken.duet.session, undefined)

@@ -4,6 +4,7 @@ import { etag, type User, users } from '../../client/src/index.ts'
 import { startTestApp } from '../support/app.ts'
 import { somebody } from '../support/rest.ts'
 import { shared } from '../support/shared.ts'
+import { within } from '../support/wait.ts'
 import { connectTo } from './support.ts'
 
 const changed = { kind: 'conflict', status: 412, message: 'The user has changed' }
@@ -75,7 +76,7 @@ describe('Users of the client', () => {
     assert.match(read[etag] ?? '', /^"/)
     const current = await update({ ...read }, { age: 40 }) // a copy has the ETag too
     assert.deepEqual([current.age, current[etag]], [40, undefined])
-    await assert.rejects(update(read, { age: 41 }), changed)
+    for (const user of [read, { ...read }]) await assert.rejects(update(user, { age: 41 }), changed)
     await assert.rejects(replace(read, somebody()), changed)
     await assert.rejects(remove(read), changed)
     assert.equal((await get(id)).age, 40)
@@ -106,5 +107,18 @@ describe('Users of the client', () => {
     controller.abort(reason)
     await assert.rejects(reading, reason)
     await assert.rejects(list({ signal: controller.signal }).toArray(), reason)
+
+    const stop = new AbortController()
+    const asked = Promise.withResolvers<void>()
+    const neverAnswered: typeof fetch = (_url, options) =>
+      new Promise((_resolve, reject) => {
+        options?.signal?.addEventListener('abort', () => reject(options.signal?.reason))
+        asked.resolve()
+      })
+    using waiting = connectTo(app, { fetch: neverAnswered })
+    const listing = users(waiting.duet).list({ signal: stop.signal }).toArray()
+    await asked.promise
+    stop.abort(reason)
+    await assert.rejects(within(listing, 'the end of the call'), reason)
   })
 })
