@@ -149,7 +149,6 @@ async function runAll(files: readonly string[]): Promise<boolean> {
         `--test-random-seed=${seed}`,
         // Every test has its own timeouts (support/wait.ts). This one is for all other waiting.
         '--test-timeout=900000',
-        `--import=${pathToFileURL(join(root, 'test', 'runner', 'promises.ts'))}`,
         // Tests create many objects that live briefly. With more room for them, the collector runs less often.
         '--min-semi-space-size=16',
         '--max-semi-space-size=64',
