@@ -105,8 +105,8 @@ export async function openSockets(
 }
 
 /**
- * Runs a delivery, in a span of its own if it is traced. Logs the first that was slow of each event: thousands of groups
- * may get one.
+ * Runs a delivery, in a span of its own if it is traced. Of the slow ones of an event it logs one: thousands of groups may
+ * get it.
  */
 function delivering(log: RequestLog): FanOutParts['delivering'] {
   let logged = 0
