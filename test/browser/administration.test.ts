@@ -425,22 +425,81 @@ describe('the administration in the console', { skip: browserMissing }, () => {
     )
     assert.equal(bodyOf<PaymentBody>(await send(app, `GET /payments/${paid}`, undefined, token)).amount, 1250)
     await view.button('Send it again').click()
-    await page.getByText(`This was payment ${paid} again: nothing was paid twice`).waitFor()
+    await page.getByText(`This was payment ${paid} of €12.50 again: nothing was paid twice`).waitFor()
     assert.equal((await ids())[0], paid)
     assert.equal((await ids()).filter(id => id === paid).length, 1)
     await view.button('Next').click()
     await page.getByText('Page 2').waitFor()
     assert.ok(Math.max(...(await ids())) < Math.min(paid, ...others))
-
-    const loseAnswer = async (route: Route) => {
-      await route.fetch()
-      await route.fulfill({ status: 503, headers: { 'retry-after': '60' }, json: { error: 'No answer in time' } })
-    }
-    await page.route(/\/payments$/, loseAnswer, { times: 1 })
-    await page.getByLabel('Amount (EUR)').fill('8')
+    await page.getByLabel('Amount (EUR)').fill('1')
     await view.button('Pay').click()
+    await page.getByText('Page 1').waitFor()
+    assert.equal((await ids())[0], paid + 1)
+    view.assertNoTroubles()
+  })
+
+  it('pays what is written once, whichever answers are lost and whatever is tried again or sent again', async () => {
+    await using view = await open('payments')
+    const { page } = view
+    const amount = page.getByLabel('Amount (EUR)')
+    for (const wrong of ['0', '0.001', '10000000000.01', 'ten']) {
+      await amount.fill(wrong)
+      assert.equal(await page.locator('input:invalid').count(), 1, wrong)
+    }
+    const pay = async (text: string) => {
+      await amount.fill(text)
+      await view.button('Pay').click()
+    }
+    const lose = ({ made }: { made: boolean }) => {
+      const answer = async (route: Route) => {
+        if (made) await route.fetch()
+        await route.fulfill({ status: 503, headers: { 'retry-after': '60' }, json: { error: 'No answer in time' } })
+      }
+      return page.route(/\/payments$/, answer, { times: 1 })
+    }
+    const said = (text: string) => page.locator('.receipt strong').getByText(text).waitFor()
+    await pay('12.5')
+    await said('€12.50 is made')
+    const first = Number((await firstCells(view))[0]?.split(' ')[1])
+    await lose({ made: true })
+    await view.button('Send it again').click()
+    await view.button('Try again').waitFor()
+    await pay('12.5') // the same amount, but another payment
+    await said(`Payment ${first + 1} of €12.50 is made`)
+    assert.equal(await amount.inputValue(), '')
+
+    await lose({ made: true })
+    await pay('8')
+    await view.button('Try again').waitFor()
+    await view.button('Send it again').click() // of the payment before
+    await said(`This was payment ${first + 1} of €12.50 again`)
+    assert.equal(await amount.inputValue(), '8')
+    await view.button('Pay').click()
+    await said(`This was payment ${first + 2} of €8.00 again`)
+    assert.equal(await amount.inputValue(), '')
+
+    await lose({ made: false })
+    await pay('3')
+    await view.button('Try again').waitFor()
+    await amount.fill('4')
     await view.button('Try again').click()
-    await page.getByText(`This was payment ${paid + 1} again: nothing was paid twice`).waitFor()
+    await said(`Payment ${first + 3} of €4.00 is made`)
+    await lose({ made: true })
+    await view.button('Send it again').click()
+    await view.button('Try again').waitFor()
+    await amount.fill('5')
+    await view.button('Try again').click()
+    await said(`This was payment ${first + 3} of €4.00 again`)
+    assert.equal(await amount.inputValue(), '5')
+    await view.show('Requests')
+    const log = (await page.locator('tbody tr').allInnerTexts()).map(row => row.split('\t').slice(1, 3).join(' '))
+    assert.deepEqual(
+      log.flatMap(row => (row.startsWith('POST') ? [row.slice('POST/payments '.length)] : [])), // newest first
+      ['replay 200', '503', '201', '503', 'replay 200', 'replay 200', '503', '201', '503', '201'],
+    )
+    await view.button('Clear').click()
+    await page.getByText('No requests yet').waitFor()
+    assert.ok(await view.button('Clear').isDisabled())
     view.assertNoTroubles({ refusals: true })
   })
 

@@ -13,6 +13,7 @@ import { ConsolePage, holdOne, password } from './console-page.ts'
 
 const ada = 'ada@example.com'
 const grace = 'grace@example.com'
+const metricsToken = 'for-the-metrics-of-these-tests'
 
 describe('the console', { skip: browserMissing }, () => {
   let app: Awaited<ReturnType<typeof startTestApp>>
@@ -24,6 +25,7 @@ describe('the console', { skip: browserMissing }, () => {
       RATE_LIMIT_PATHS: '/users',
       RATE_LIMIT_MAX: '1000',
       LOGIN_LIMIT_MAX: '0',
+      METRICS_TOKEN: metricsToken,
     })
     browser = await startBrowser()
   })
@@ -289,6 +291,12 @@ describe('the console', { skip: browserMissing }, () => {
       assert.ok(!command.includes(password))
       assert.doesNotMatch(command, /eyJ/)
     }
+    await page.evaluate("Object.defineProperty(navigator, 'clipboard', { value: undefined })") // as without TLS
+    const asked = page.waitForEvent('dialog')
+    const clicked = page.getByRole('button', { name: /^Copy POST \/tokens/ }).click()
+    assert.equal((await asked).defaultValue(), login)
+    await (await asked).dismiss()
+    await clicked
     view.assertNoTroubles()
   })
 
@@ -302,13 +310,21 @@ describe('the console', { skip: browserMissing }, () => {
     await page.clock.install()
     await view.show('Health')
     await page.getByText('Ready', { exact: true }).waitFor()
-    const value = async (title: string) =>
-      page.getByRole('figure', { name: title, exact: true }).locator('.value').innerText()
-    const untilShown = (title: string, text: RegExp) =>
+    const until = (holds: () => Promise<boolean> | boolean) =>
       waitUntil(async () => {
         await page.clock.runFor(2000)
-        return text.test(await value(title))
+        return holds()
       })
+    const enter = async (token: string) => {
+      await page.getByLabel('Token of the metrics').fill(token)
+      await view.button('Show the metrics').click()
+    }
+    await enter('another token')
+    await until(() => page.getByText('That was not the right token.').isVisible())
+    await enter(metricsToken)
+    const value = async (title: string) =>
+      page.getByRole('figure', { name: title, exact: true }).locator('.value').innerText()
+    const untilShown = (title: string, text: RegExp) => until(async () => text.test(await value(title)))
     await untilShown('Open sockets', /^[1-9]\d* now$/)
     assert.match(await value('Requests'), /^\d+(\.\d)? a second$/)
     assert.match(await value('Delay of the event loop, p99'), /^\d+(\.\d)? ms$/)
@@ -316,20 +332,30 @@ describe('the console', { skip: browserMissing }, () => {
     await untilShown('From commit to subscriber', /^\d+(\.\d)? ms$/)
     await page.locator('.chart .curve').first().waitFor()
     assert.ok(asked >= 2)
-    let count = 0
-    await page.route(/\/metrics$/, route => route.fulfill({ body: `duet_http_request_seconds_count ${--count}` }))
-    await waitUntil(async () => {
-      await page.clock.runFor(2000)
-      return count < -3
+    let [count, step, sockets] = [0, -1, 0]
+    await page.route(/\/metrics$/, route => {
+      count += step
+      return route.fulfill({ body: `duet_http_request_seconds_count ${count}\nduet_sockets ${sockets}` })
     })
+    await until(() => count < -3)
     assert.match(await value('Requests'), /^\d/) // counters that decrease are those of another process
+    step = 1
+    for (sockets of [700, 500]) await untilShown('Open sockets', new RegExp(`^${sockets} now$`))
+    await page.getByRole('img', { name: 'Open sockets: now 500 now, at most 700 in the last minutes' }).waitFor()
     await page.unroute(/\/metrics$/)
+
+    for (const [title, answer] of [
+      ['Not ready', { status: 503 }],
+      ['No answer', undefined],
+    ] as const) {
+      await page.route(/health\/ready/, route => (answer ? route.fulfill(answer) : route.abort()))
+      await until(() => page.getByText(title, { exact: true }).isVisible())
+      await page.unroute(/health\/ready/)
+    }
+    await until(() => page.getByText('Ready', { exact: true }).isVisible())
     const release = await holdOne(page, /health\/ready/)
     const before = asked + 1
-    await waitUntil(async () => {
-      await page.clock.runFor(2000)
-      return asked === before
-    })
+    await until(() => asked === before)
     await view.show('Feed')
     const answered = page.waitForResponse(/health\/ready/)
     release()
@@ -337,6 +363,11 @@ describe('the console', { skip: browserMissing }, () => {
     for (let round = 0; round < 10; round++) await page.clock.runFor(2000)
     await view.show('Users') // a round trip, in which a request would have been seen
     assert.equal(asked, before)
-    view.assertNoTroubles()
+    await view.show('Requests')
+    const checks = page.getByRole('cell', { name: '/health/ready' })
+    assert.equal(await checks.count(), 0)
+    await page.getByLabel('Show health checks, too').check()
+    await checks.first().waitFor()
+    view.assertNoTroubles({ refusals: true })
   })
 })

@@ -1,4 +1,5 @@
 import { useSignal } from '@preact/signals'
+import { useRef } from 'preact/hooks'
 import { isDuetError, type MadePayment, type Payment } from '../../../client/src/index.ts'
 import { api } from '../client.ts'
 import { useAction } from '../parts/action.tsx'
@@ -66,27 +67,35 @@ function PayForm({ onPaid }: { readonly onPaid: (payment: Payment) => void }) {
   /** The key of a payment that may have been made although its answer was lost. */
   const key = useSignal<string | undefined>(undefined)
   const made = useSignal<MadePayment | undefined>(undefined)
+  const form = useRef<HTMLFormElement>(null)
+  /** Whether the form was sent last, and not a payment once more. */
+  const isOfForm = useRef(true)
   const { busy, problem, run, again } = useAction()
+  const typed = () => money.amountOf(text.peek(), money.decimals)
   const pay = (amount: number, usedKey?: string) =>
     run(async () => {
+      isOfForm.current = usedKey === undefined
       const known = usedKey ?? key.peek() // also that of the attempt before
       try {
         made.value = await ofThisVisit(api.payments.pay(amount, known === undefined ? {} : { key: known }))
       } catch (error) {
-        if (isDuetError(error) && usedKey === undefined) key.value = error.key
+        if (isDuetError(error) && isOfForm.current) key.value = error.key
         throw error
       }
-      key.value = undefined
-      if (!made.value.replayed) text.value = ''
+      if (isOfForm.current) {
+        key.value = undefined
+        if (typed() === made.value.payment.amount) text.value = '' // otherwise it is the next amount already
+      }
       onPaid(made.value.payment)
     })
   return (
     <section class="card panel" aria-label="Make a payment">
       <form
+        ref={form}
         class="pay-form"
         onSubmit={event => {
           event.preventDefault()
-          const amount = money.amountOf(text.peek(), money.decimals)
+          const amount = typed()
           if (amount !== undefined) pay(amount)
         }}
       >
@@ -96,8 +105,8 @@ function PayForm({ onPaid }: { readonly onPaid: (payment: Payment) => void }) {
           least={10 ** -money.decimals}
           most={1_000_000_000_000}
           decimals={money.decimals}
-          onInput={typed => {
-            text.value = typed
+          onInput={written => {
+            text.value = written
           }}
         />
         <button type="submit" class="primary" disabled={busy}>
@@ -105,7 +114,7 @@ function PayForm({ onPaid }: { readonly onPaid: (payment: Payment) => void }) {
         </button>
         <p class="muted">For payments without an order. An order is paid on its own page.</p>
       </form>
-      <Notice problem={problem} onAgain={again} />
+      <Notice problem={problem} onAgain={() => (isOfForm.current ? form.current?.requestSubmit() : again())} />
       {made.value !== undefined && (
         <Receipt made={made.value} busy={busy} onAgain={({ payment, key: used }) => pay(payment.amount, used)} />
       )}
@@ -127,7 +136,7 @@ function Receipt({ made, busy, onAgain }: ReceiptProps) {
       <p>
         <strong>
           {replayed
-            ? `This was payment ${payment.id} again: nothing was paid twice`
+            ? `This was payment ${payment.id} of ${money.text(payment.amount)} again: nothing was paid twice`
             : `Payment ${payment.id} of ${money.text(payment.amount)} is made`}
         </strong>
         {replayed

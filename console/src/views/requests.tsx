@@ -1,9 +1,9 @@
 import { useSignal } from '@preact/signals'
+import { copy } from '../parts/copy.ts'
 import { Empty } from '../parts/empty.tsx'
 import { Head } from '../parts/head.tsx'
 import { Icon } from '../parts/icon.tsx'
 import { Age } from '../parts/time.tsx'
-import { toast } from '../state/messages.ts'
 import { clearRequests, curl, type LoggedRequest, requests } from '../state/requests.ts'
 
 /** Every request of this page. */
@@ -90,10 +90,7 @@ function Row({ request }: { readonly request: LoggedRequest }) {
             type="button"
             class="quiet"
             aria-label={`Copy ${method} ${path} as curl`}
-            onClick={async () => {
-              await navigator.clipboard.writeText(curl(request))
-              toast('Copied as curl')
-            }}
+            onClick={() => copy(curl(request), 'Copied as curl')}
           >
             <Icon name="copy" /> curl
           </button>
