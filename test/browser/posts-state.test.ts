@@ -5,10 +5,7 @@ import type { CommentData, PostData } from '../../console/src/state/documents.ts
 import type { Reader } from '../../console/src/state/follow.ts'
 import type { Post } from '../../console/src/state/lists.ts'
 import { waitUntil } from '../support/wait.ts'
-
-// The state of the feed, without a browser: with a service of this file behind `fetch` and `WebSocket`.
-
-type Answers = Record<string, (variables: Record<string, never>) => unknown>
+import { type FakeSocket, StatePage, settled } from './state-page.ts'
 
 const author = { id: '2', name: 'Grace' }
 const at = (second: number) => `2026-01-01T00:00:${String(second).padStart(2, '0')}.000Z`
@@ -31,61 +28,6 @@ function comment(id: number, changes: Partial<CommentData> = {}): CommentData {
   return { id: String(id), text: `Comment ${id}`, author, createdAt: at(0), updatedAt: at(0), ...changes }
 }
 
-/** A storage of the browser. */
-function storage() {
-  const kept = new Map<string, string>()
-  const getItem = (key: string) => kept.get(key) ?? null
-  return { getItem, setItem: kept.set.bind(kept), removeItem: kept.delete.bind(kept) }
-}
-
-const stored = storage()
-
-/** What the service answers, by the name of the operation. A test may keep an answer waiting. */
-const answers: Answers = {}
-const asked: string[] = []
-
-class FakeSocket {
-  static latest: FakeSocket | undefined
-  readonly subscriptions = new Map<string, { query: string; variables?: { postId?: string } }>()
-  onopen: (() => void) | null = null
-  onmessage: ((event: { data: string }) => void) | null = null
-  onclose: ((event: { code: number }) => void) | null = null
-
-  constructor() {
-    FakeSocket.latest = this
-    queueMicrotask(() => this.onopen?.())
-  }
-
-  send(text: string): void {
-    const { type, id, payload } = JSON.parse(text)
-    if (type === 'subscribe') this.subscriptions.set(id, payload)
-    if (type === 'complete') this.subscriptions.delete(id)
-    if (type === 'connection_init') this.#tell({ type: 'connection_ack', payload: { position: '1' } })
-    if (type === 'ping') this.#tell({ type: 'pong', payload })
-  }
-
-  close(): void {}
-
-  #tell(message: object): void {
-    queueMicrotask(() => this.onmessage?.({ data: JSON.stringify(message) }))
-  }
-
-  /** An event for whoever has subscribed to it. */
-  event(name: string, data: unknown, postId?: string): void {
-    for (const [id, { query, variables }] of this.subscriptions) {
-      if (!query.includes(`${name}`) || variables?.postId !== postId) continue
-      this.onmessage?.({ data: JSON.stringify({ type: 'next', id, payload: { data: { [name]: data } } }) })
-    }
-  }
-}
-
-const event = (...args: Parameters<FakeSocket['event']>) => FakeSocket.latest?.event(...args)
-
-/** After some turns of the event loop, all that needs no new answer is done. */
-async function settled(): Promise<void> {
-  for (let turn = 0; turn < 20; turn++) await new Promise(resolve => setImmediate(resolve))
-}
-
 interface Draft {
   value: unknown
 }
@@ -98,7 +40,6 @@ interface State {
   readonly who: Draft
   readonly away: Draft
   readonly api: { readonly live: Live }
-  readonly duet: { close(): void }
   readonly readFeed: Reader
   readerOf(id: string): Reader
   watchFeed(): void
@@ -117,48 +58,17 @@ interface State {
   commentEdit(id: string): Draft
 }
 
-async function load(): Promise<State> {
-  const names = ['feed', 'posts', 'comments', 'writing', 'drafts', 'session', 'connection', '../client']
-  const modules = await Promise.all(names.map(name => import(`../../console/src/state/${name}.ts`)))
-  return Object.assign({}, ...modules)
-}
-
+let page: StatePage
 let state: State
 let readsAtStart = 0
-/** The globals of a page that this file provides, as they were before. */
-const replaced = new Map<string, PropertyDescriptor | undefined>()
 
 describe('the state of posts in the console', () => {
   before(async () => {
-    const page = {
-      localStorage: storage(),
-      sessionStorage: stored,
-      location: { href: 'http://127.0.0.1:4000/console', hash: '#/feed' },
-      history: { state: null, replaceState: () => {} },
-      document: {
-        hidden: true,
-        body: { dataset: {} },
-        querySelector: () => null,
-        createElement: () => ({ dataset: {} }),
-      },
-      addEventListener: () => {},
-      setInterval: () => 0,
-      WebSocket: FakeSocket,
-      fetch: async (_url: string, { body }: { body?: string }) => {
-        if (body === undefined) throw new TypeError('The service cannot be reached')
-        const { query, variables } = JSON.parse(body)
-        const name = /(?:query|mutation) (\w+)/.exec(query)?.[1] ?? ''
-        asked.push(name)
-        return Response.json({ data: await answers[name]?.(variables) })
-      },
-    }
-    for (const [name, value] of Object.entries(page)) {
-      replaced.set(name, Object.getOwnPropertyDescriptor(globalThis, name))
-      Object.defineProperty(globalThis, name, { value, configurable: true, writable: true })
-    }
+    page = new StatePage({ hash: '#/feed' })
+    page.document.hidden = true
     const late = Promise.withResolvers<unknown>()
-    answers.Posts = () => late.promise
-    state = await load()
+    page.answers.Posts = () => late.promise
+    state = await page.load('feed', 'posts', 'comments', 'writing', 'drafts', 'session', 'connection')
     state.who.value = { id: 1, name: 'Ada', email: 'ada@example.com', role: 'admin' }
     state.watchFeed()
     state.openFeed()
@@ -167,20 +77,16 @@ describe('the state of posts in the console', () => {
     event('postUpdated', post(2, { title: 'Changed', updatedAt: at(1) }))
     late.resolve({ posts: [post(3), post(2), post(1)] })
     await settled()
-    readsAtStart = asked.length
+    readsAtStart = page.asked.length
   })
 
-  after(() => {
-    state.duet.close()
-    for (const [name, descriptor] of replaced) {
-      if (descriptor === undefined) Reflect.deleteProperty(globalThis, name)
-      else Object.defineProperty(globalThis, name, descriptor)
-    }
-  })
+  after(() => page[Symbol.dispose]())
+
+  const event = (...args: Parameters<FakeSocket['event']>) => page.sockets.at(-1)?.event(...args)
 
   /** Adds a post that others have written, and opens it. */
   async function opened(id: number, comments: readonly CommentData[] = []): Promise<void> {
-    answers.Post = () => ({ post: { ...post(id, { commentCount: comments.length }), comments } })
+    page.answers.Post = () => ({ post: { ...post(id, { commentCount: comments.length }), comments } })
     event('postAdded', post(id))
     state.openComments(String(id))
     await settled()
@@ -201,7 +107,7 @@ describe('the state of posts in the console', () => {
   })
 
   it('who comes back to the feed sees the present numbers of likes', async () => {
-    answers.Figures = () => ({ posts: [{ id: '3', likes: 1234, commentCount: 0 }] })
+    page.answers.Figures = () => ({ posts: [{ id: '3', likes: 1234, commentCount: 0 }] })
     state.openFeed()
     await waitUntil(() => known(3)?.likes === 1234)
   })
@@ -218,7 +124,7 @@ describe('the state of posts in the console', () => {
   it('a deleted post leaves, and no late answer or event brings it back', async () => {
     event('postAdded', post(31))
     const late = Promise.withResolvers<unknown>()
-    answers.Like = () => late.promise
+    page.answers.Like = () => late.promise
     const liking = state.likePost('31')
     event('postDeleted', '31')
     assert.equal(shown().includes(31), false)
@@ -251,8 +157,8 @@ describe('the state of posts in the console', () => {
   it('what the user deletes leaves at once, even if its event comes before the answer', async () => {
     await opened(51, [comment(510)])
     const late = Promise.withResolvers<unknown>()
-    answers.DeleteComment = () => late.promise
-    answers.Delete = () => late.promise
+    page.answers.DeleteComment = () => late.promise
+    page.answers.Delete = () => late.promise
     state.commentEdit('510').value = { base: comment(510), text: 'Changed' }
     const deletions = [state.deleteComment('51', '510')]
     event('commentDeleted', '510', '51')
@@ -268,7 +174,7 @@ describe('the state of posts in the console', () => {
   it('comments arrive once, as an event or as an answer, and the number of comments is that of those shown', async () => {
     await opened(61, [comment(601)])
     const own = { ...comment(603), post: { commentCount: 3 } }
-    answers.Comment = () => ({ addComment: own })
+    page.answers.Comment = () => ({ addComment: own })
     event('commentAdded', { ...comment(602), post: { commentCount: 2 } }, '61')
     event('commentAdded', own, '61')
     await state.addComment('61', 'Comment 603')
@@ -278,11 +184,11 @@ describe('the state of posts in the console', () => {
     assert.deepEqual([textsOf(61), known(61)?.commentCount], [['Changed', 'Comment 603'], 2])
     event('commentAdded', { ...comment(601), post: { commentCount: 3 } }, '61')
     assert.equal(known(61)?.commentCount, 2, 'what is deleted does not come back')
-    const subscribed = [...(FakeSocket.latest?.subscriptions.values() ?? [])]
+    const subscribed = [...(page.sockets.at(-1)?.subscriptions.values() ?? [])]
     assert.equal(subscribed.filter(({ variables }) => variables?.postId === '61').length, 3)
     state.closeComments('61')
     assert.deepEqual([known(61)?.comments, known(61)?.commentCount], [undefined, 2])
-    const left = [...(FakeSocket.latest?.subscriptions.values() ?? [])]
+    const left = [...(page.sockets.at(-1)?.subscriptions.values() ?? [])]
     assert.equal(left.length, subscribed.length - 3)
   })
 
@@ -299,14 +205,14 @@ describe('the state of posts in the console', () => {
   it('comments that arrive while the others are read are kept, and the deleted ones are not shown', async () => {
     const late = Promise.withResolvers<unknown>()
     event('postAdded', post(81))
-    answers.Post = () => late.promise
+    page.answers.Post = () => late.promise
     state.openComments('81')
     await settled()
     event('commentDeleted', '801', '81')
     event('postUpdated', post(81, { title: 'Newer', updatedAt: at(3) }))
     event('commentAdded', { ...comment(803), post: { commentCount: 2 } }, '81')
     const comments = [comment(802), comment(803)]
-    answers.Post = () => ({ post: { ...post(81), comments } })
+    page.answers.Post = () => ({ post: { ...post(81), comments } })
     late.resolve({ post: { ...post(81), comments: [comment(801), comment(802)] } })
     await settled()
     assert.deepEqual(
@@ -315,7 +221,7 @@ describe('the state of posts in the console', () => {
     )
 
     const later = Promise.withResolvers<unknown>()
-    answers.Post = () => later.promise
+    page.answers.Post = () => later.promise
     state.readerOf('81').run()
     await settled()
     event('commentAdded', { ...comment(804), post: { commentCount: 3 } }, '81')
@@ -329,7 +235,7 @@ describe('the state of posts in the console', () => {
   it('a comment or post that is left before its answer comes stays closed', async () => {
     const late = Promise.withResolvers<unknown>()
     event('postAdded', post(91))
-    answers.Post = () => late.promise
+    page.answers.Post = () => late.promise
     state.openComments('91')
     await settled()
     state.closeComments('91')
@@ -340,7 +246,7 @@ describe('the state of posts in the console', () => {
 
   it('all comments that are shown are read anew, also those of later pages', async () => {
     const all = Array.from({ length: 60 }, (_, index) => comment(9201 + index))
-    answers.Post = ({ limit, after = '0' as never }) => {
+    page.answers.Post = ({ limit, after = '0' }: { limit: number; after?: string }) => {
       const comments = all.filter(({ id }) => Number(id) > Number(after)).slice(0, limit)
       return { post: { ...post(92, { commentCount: 60 }), comments } }
     }
@@ -360,15 +266,15 @@ describe('the state of posts in the console', () => {
 
   it('an open post whose reading failed is read again as soon as events arrive again', async () => {
     const reconnected = async () => {
-      FakeSocket.latest?.onclose?.({ code: 1006 })
+      page.sockets.at(-1)?.onclose?.({ code: 1006 })
       state.api.live.retryNow()
       await settled()
     }
     await opened(95)
-    answers.Post = () => assert.fail('no answer')
+    page.answers.Post = () => assert.fail('no answer')
     await reconnected() // from now on the subscriptions know their position, so that they miss nothing
     assert.equal(state.readerOf('95').problem.value?.kind, 'offline')
-    answers.Post = () => ({ post: { ...post(95), comments: [comment(951)] } })
+    page.answers.Post = () => ({ post: { ...post(95), comments: [comment(951)] } })
     await reconnected()
     assert.deepEqual(textsOf(95), ['Comment 951'])
     state.closeComments('95')
@@ -376,7 +282,7 @@ describe('the state of posts in the console', () => {
 
   it('only what was changed is written, on the condition that nobody else has changed it', async () => {
     const written: object[] = []
-    answers.Update = variables => {
+    page.answers.Update = variables => {
       written.push(variables)
       return { updatePost: post(95, { title: 'New', updatedAt: at(1) }) }
     }
@@ -397,7 +303,7 @@ describe('the state of posts in the console', () => {
   it('what is read anew takes away what is gone, and keeps what arrived meanwhile', async () => {
     for (const id of [201, 202, 203]) event('postAdded', post(id))
     const late = Promise.withResolvers<unknown>()
-    answers.Posts = () => late.promise
+    page.answers.Posts = () => late.promise
     state.readFeed.run()
     await settled()
     event('postAdded', post(204))
@@ -406,18 +312,18 @@ describe('the state of posts in the console', () => {
     await settled()
     assert.deepEqual(shown(), [204, ...all])
     assert.equal(known(203)?.likes, 7)
-    answers.Posts = () => ({ posts: [post(3), post(2), post(1)] })
+    page.answers.Posts = () => ({ posts: [post(3), post(2), post(1)] })
   })
 
   it('the service is away if it does not answer after events have stopped, and no longer when they go on', async () => {
     for (const id of state.opened.value) state.closeComments(id) // an answer would end it, too
-    const before = asked.length
-    FakeSocket.latest?.onclose?.({ code: 1006 })
+    page.sockets.at(-1)?.onclose?.({ code: 1006 })
     await settled()
+    const before = page.asked.length
     assert.equal(state.away.value, true)
     state.api.live.retryNow()
     await settled()
-    assert.deepEqual([state.api.live.state, asked.length, state.away.value], [{ state: 'live' }, before, false])
+    assert.deepEqual([state.api.live.state, page.asked.length, state.away.value], [{ state: 'live' }, before, false])
   })
 
   it('keeps the drafts of each user apart, also after the comments are closed and after a reload', async () => {
@@ -429,8 +335,8 @@ describe('the state of posts in the console', () => {
     assert.equal(state.newComment('1').value, undefined)
     state.who.value = ada
     assert.equal(state.newComment('1').value, 'A secret of Ada')
-    assert.equal(stored.getItem('duet-draft-1-comment-on-1'), '"A secret of Ada"')
+    assert.equal(page.session.getItem('duet-draft-1-comment-on-1'), '"A secret of Ada"')
     state.newComment('1').value = undefined
-    assert.equal(stored.getItem('duet-draft-1-comment-on-1'), null)
+    assert.equal(page.session.getItem('duet-draft-1-comment-on-1'), null)
   })
 })

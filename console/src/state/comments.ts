@@ -37,7 +37,7 @@ const readers = new Map<string, Reader>()
 
 /** The read of an open post and its comments. */
 export function readerOf(id: string): Reader {
-  const known = readers.get(id) ?? reader(() => withSession(() => readPost(id)))
+  const known = readers.get(id) ?? reader(() => withSession(() => readPost(id), { byAnyone: true }))
   readers.set(id, known)
   return known
 }

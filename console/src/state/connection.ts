@@ -48,5 +48,4 @@ addEventListener('offline', () => {
 })
 addEventListener('online', () => {
   online.value = true
-  api.live.retryNow()
 })

@@ -31,7 +31,7 @@ export const morePosts = signal(false)
 export const feed = computed(() => ids.value?.flatMap(id => posts.value.get(id) ?? []))
 
 /** Reads what the feed shows. */
-export const readFeed = reader(() => withSession(readShown))
+export const readFeed = reader(() => withSession(readShown, { byAnyone: true }))
 
 let isWatched = false
 

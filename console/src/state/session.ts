@@ -136,15 +136,19 @@ export async function resumeSession(): Promise<void> {
   resuming.value = false
 }
 
-/** Runs `work`. If the session has ended, it asks the user to sign in again and then repeats the work. */
-export async function withSession<Result>(work: () => Promise<Result>): Promise<Result> {
+/**
+ * Runs `work`. If the session has ended, it asks the user to sign in again and then repeats the work: that of another
+ * user only if it may be done by anyone, as reading.
+ */
+export async function withSession<Result>(work: () => Promise<Result>, { byAnyone = false } = {}): Promise<Result> {
   const before = who.peek()
   try {
     return await work()
   } catch (error) {
     const ended = before !== undefined && isDuetError(error, 'unauthenticated')
     if (!ended || !(await askToSignIn('ended'))) throw error
-    return work()
+    if (byAnyone || who.peek()?.id === before.id) return work()
+    throw new DuetError('conflict', 'Somebody else has signed in, so this was not done')
   }
 }
 
