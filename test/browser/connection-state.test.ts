@@ -1,0 +1,224 @@
+import assert from 'node:assert/strict'
+import { describe, it, mock, type TestContext } from 'node:test'
+import type { Duet, Live } from '../../client/src/index.ts'
+import { StatePage, settled } from './state-page.ts'
+
+type Signals = 'away' | 'online' | 'pausedUntil' | 'connection' | 'readiness' | 'metricsRefused'
+
+/** What the modules of the state export, as far as it is used here. */
+interface State extends Record<Signals, { readonly value: unknown }> {
+  readonly duet: Duet
+  readonly api: { readonly live: Live }
+  readonly points: { readonly value: readonly { requestsPerSecond: number; eventDelayMs: number }[] }
+  readonly metricsToken: { value: string }
+  watchHealth(): () => void
+}
+
+const status = (code: number, headers = {}) => new Response(null, { status: code, headers })
+
+/** Time passes only when the test says so. */
+function stopTime(t: TestContext): void {
+  mock.timers.enable({ apis: ['setTimeout', 'Date'], now: 1_000_000 })
+  t.mock.method(Math, 'random', () => 0)
+  t.after(() => mock.timers.reset())
+}
+
+async function pass(ms: number): Promise<void> {
+  mock.timers.tick(ms)
+  await settled()
+}
+
+describe('the connection of the console', () => {
+  const why = 'GET /graphql'
+
+  /** A page that listens, and has just lost its socket. */
+  async function lost(page: StatePage): Promise<State> {
+    const state = await page.load<State>('connection')
+    state.api.live.subscribe('subscription { postDeleted }', {}, { onData: () => {} })
+    await settled()
+    assert.deepEqual(state.connection.value, { state: 'live' })
+    page.acceptsSockets = false
+    page.sockets.at(-1)?.onclose?.({ code: 1006 })
+    await settled()
+    return state
+  }
+
+  it('says that the service is away if it does not answer, until it answers anything, and then listens at once', async t => {
+    stopTime(t)
+    using page = new StatePage()
+    const state = await lost(page)
+    assert.deepEqual([state.away.value, page.asked, page.sockets.length], [true, [why], 1])
+    await state.duet.request('GET', '/users/me').catch(() => {})
+    assert.deepEqual([state.away.value, page.sockets.length], [true, 1])
+    page.answers['GET /users/me'] = () => status(503)
+    await state.duet.request('GET', '/users/me').catch(() => {})
+    assert.equal(state.away.value, false)
+    await settled()
+    assert.deepEqual([state.away.value, page.sockets.length], [true, 2], 'the next socket is refused, too')
+    page.acceptsSockets = true
+    state.api.live.retryNow()
+    assert.deepEqual([state.connection.value, state.away.value], [{ state: 'connecting' }, true])
+    await settled()
+    assert.deepEqual([state.connection.value, state.away.value], [{ state: 'live' }, false])
+  })
+
+  it('asks once for each lost socket, so that a gateway without sockets is not asked without an end', async t => {
+    stopTime(t)
+    using page = new StatePage()
+    page.answers[why] = () => ({})
+    const state = await lost(page)
+    assert.deepEqual([state.away.value, page.asked.length, page.sockets.length], [false, 1, 1])
+    page.answers[why] = () => status(502)
+    await pass(500)
+    assert.deepEqual([state.away.value, page.asked.length, page.sockets.length], [false, 2, 2])
+  })
+
+  it('takes no late failure for an absence while events arrive', async t => {
+    stopTime(t)
+    using page = new StatePage()
+    const late = Promise.withResolvers<unknown>()
+    page.answers[why] = () => late.promise
+    const state = await lost(page)
+    page.acceptsSockets = true
+    await pass(500)
+    late.reject(new TypeError('Lost'))
+    await settled()
+    assert.deepEqual([state.connection.value, state.away.value], [{ state: 'live' }, false])
+  })
+
+  it('asks for nothing while there were too many requests, and listens as soon as that is over', async t => {
+    stopTime(t)
+    using page = new StatePage()
+    page.answers[why] = () => status(429, { 'retry-after': '20' })
+    const state = await lost(page)
+    assert.deepEqual([state.away.value, state.pausedUntil.value], [false, 1_020_000])
+    for (let second = 0; second < 19; second++) await pass(1000)
+    assert.deepEqual([page.asked.length, state.away.value], [1, false])
+    const before = page.sockets.length
+    page.acceptsSockets = true
+    await pass(1000)
+    assert.deepEqual([state.connection.value, page.sockets.length], [{ state: 'live' }, before + 1])
+    page.answers['GET /users/me'] = () => status(429)
+    await state.duet.request('GET', '/users/me').catch(() => {})
+    assert.equal(state.pausedUntil.value, Date.now() + 1000)
+    await pass(1000)
+    page.sockets.at(-1)?.onclose?.({ code: 1006 })
+    await settled()
+    assert.equal(page.asked.filter(name => name === why).length, 2, 'at the very end it asks again')
+  })
+
+  it('listens at once when the browser is online again', async t => {
+    stopTime(t)
+    using page = new StatePage()
+    const state = await lost(page)
+    page.tell('offline')
+    assert.equal(state.online.value, false)
+    page.acceptsSockets = true
+    page.tell('online')
+    await settled()
+    assert.deepEqual([state.online.value, state.connection.value], [true, { state: 'live' }])
+  })
+})
+
+describe('the health in the console', () => {
+  const ready = 'GET /health/ready'
+
+  it('is looked at every two seconds while somebody can see it, and says what it is now', async t => {
+    stopTime(t)
+    using page = new StatePage({ settings: { metrics: 'off' } })
+    const state = await page.load<State>('health')
+    assert.equal(state.readiness.value, 'unknown')
+    const stop = state.watchHealth()
+    const seen: unknown[] = []
+    for (const answer of [() => ({}), () => status(503), () => assert.fail(), () => ({})]) {
+      page.answers[ready] = answer
+      await pass(2000)
+      seen.push(state.readiness.value)
+    }
+    assert.deepEqual(seen, ['ready', 'not ready', 'away', 'ready'])
+    page.document.hidden = true
+    await pass(2000)
+    assert.equal(page.asked.length, 4)
+    page.document.hidden = false
+    const late = Promise.withResolvers<unknown>()
+    page.answers[ready] = () => late.promise
+    await pass(2000)
+    stop()
+    late.resolve({})
+    await pass(2000)
+    await pass(2000)
+    assert.deepEqual([page.asked.length, page.asked.includes('GET /metrics')], [5, false])
+    state.watchHealth()()
+    await pass(2000)
+    assert.equal(page.asked.length, 6)
+  })
+
+  it('shows the metrics to who has the token, and asks for it again if it is refused', async t => {
+    stopTime(t)
+    using page = new StatePage({ settings: { metrics: 'token' } })
+    const state = await page.load<State>('health')
+    let accepted = 'right'
+    const asked = () => page.asked.filter(name => name === 'GET /metrics').length
+    page.answers['GET /metrics'] = (_, headers) =>
+      headers.get('authorization') === `Bearer ${accepted}` ? new Response('') : status(accepted === '' ? 503 : 401)
+    const stop = state.watchHealth()
+    await pass(2000)
+    assert.deepEqual([asked(), state.metricsRefused.value], [0, false])
+    state.metricsToken.value = 'wrong'
+    await pass(2000)
+    assert.deepEqual([asked(), state.metricsRefused.value, state.metricsToken.value], [1, true, ''])
+    await pass(2000)
+    state.metricsToken.value = 'right'
+    await pass(2000)
+    assert.deepEqual([asked(), state.metricsRefused.value, state.metricsToken.value], [2, false, 'right'])
+    accepted = ''
+    await pass(2000)
+    assert.deepEqual([state.metricsRefused.value, state.metricsToken.value], [false, 'right'], 'it is only away')
+    stop()
+    const before = page.asked.length
+    await pass(2000)
+    assert.equal(page.asked.length, before)
+  })
+
+  it('is drawn from two samples on: sums of all series per second, the latest delay, and the newest 60', async t => {
+    stopTime(t)
+    using page = new StatePage({ settings: { metrics: 'open' } })
+    const state = await page.load<State>('health')
+    let [requests, events] = [0, 0]
+    const lag = 'duet_events_lag_seconds'
+    page.answers['GET /metrics'] = (_, headers) =>
+      headers.has('authorization')
+        ? status(400)
+        : new Response(`# HELP duet_sockets 9
+duet_http_request_seconds_count{path="/users"} ${requests}
+duet_http_request_seconds_count{path="/a b"} ${requests}
+duet_http_requests_in_flight 2
+duet_sockets 3
+${lag}_count ${events}
+${lag}_sum ${events * 0.125}
+nodejs_eventloop_lag_p99_seconds 0.005
+`)
+    const stop = state.watchHealth()
+    await settled()
+    assert.deepEqual(state.points.value, [])
+    const next = async (request: number, event: number) => {
+      requests += request
+      events += event
+      await pass(2000)
+      const point = state.points.value.at(-1)
+      return [point?.requestsPerSecond, point?.eventDelayMs]
+    }
+    assert.deepEqual(await next(4, 0), [4, Number.NaN])
+    assert.deepEqual(await next(1, 2), [1, 125])
+    assert.deepEqual(await next(1, 4), [1, 125])
+    assert.deepEqual(await next(0, 0), [0, 125])
+    const others = { inFlight: 2, sockets: 3, subscriptions: 0, loopDelayMs: 5 }
+    assert.deepEqual(state.points.value.at(-1), { requestsPerSecond: 0, eventDelayMs: 125, ...others })
+    await next(-1, 0)
+    assert.equal(state.points.value.length, 4)
+    for (let count = 0; count < 57; count++) await next(3, 0)
+    const rates = state.points.value.map(({ requestsPerSecond }) => requestsPerSecond)
+    assert.deepEqual([rates.length, rates[0]], [60, 1])
+    stop()
+  })
+})
