@@ -94,7 +94,7 @@ export class SessionKeeper {
     const userId = this.#token?.userId
     const token = everywhere ? await this.current() : undefined
     try {
-      if (token !== undefined) await this.#send('DELETE', '/tokens', { token })
+      if (token !== undefined) await this.#send('DELETE', '/tokens', { token, expect: 'nothing' })
     } catch (error) {
       // The session ends here, but the caller must know that other devices may still be signed in.
       if (isDuetError(error, 'unauthenticated')) this.#end(userId, 'ended')

@@ -1,12 +1,13 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { keepIn, users } from '../../client/src/index.ts'
+import { systemClock } from '../../client/src/clock.ts'
+import { type Clock, keepIn, users } from '../../client/src/index.ts'
 import { startTestApp } from '../support/app.ts'
 import { TestClock } from '../support/clock.ts'
 import { createMember } from '../support/rest.ts'
 import { shared } from '../support/shared.ts'
 import { waitUntil } from '../support/wait.ts'
-import { connectTo, interceptedFetch, ManualClock, uncaughtDuring } from './support.ts'
+import { connectTo, interceptedFetch, ManualClock, tokenFor, uncaughtDuring } from './support.ts'
 
 const password = 'right password'
 const hour = 3_600_000
@@ -164,26 +165,6 @@ describe('A session of the client', () => {
     assert.ok((await users(client.duet).list().toArray()).length > 0, 'from then on the caller is anonymous')
   })
 
-  it('survives a renewal that gets no answer', async () => {
-    await using stage = await startWithOneClock()
-    const { app, clock, credentials, pass } = stage
-    let isDown = false
-    const down = interceptedFetch(() => {
-      if (isDown) throw new TypeError('no network')
-      return undefined
-    })
-    using client = connectTo(app, { clock, fetch: down })
-    const { expiresAt } = await client.duet.signIn(credentials)
-    isDown = true
-    pass((2 * hour) / 3)
-    await waitUntil(() => client.lines().includes('POST /tokens undefined'))
-    assert.equal(client.duet.session?.expiresAt, expiresAt)
-    isDown = false
-    await waitUntil(() => clock.due.length === 1)
-    pass(60_000)
-    await waitUntil(() => client.duet.session?.expiresAt !== expiresAt)
-  })
-
   it('does not depend on the clock of its machine', async () => {
     const member = await createMember(app)
     for (const wrong of [-24 * hour, 24 * hour]) {
@@ -273,6 +254,12 @@ describe('A session of the client', () => {
     await next.duet.signOut()
     assert.deepEqual([...items], [])
 
+    using named = connectTo(app, { storage: keepIn(local, 'named') })
+    await named.duet.signIn({ email, password })
+    using again = connectTo(app, { storage: keepIn(local, 'named') })
+    assert.deepEqual([[...items.keys()], again.duet.session?.userId], [['named'], id])
+    await again.duet.signOut()
+
     const page = globalThis as { addEventListener?: unknown }
     let heard: (event: object) => void = () => {}
     page.addEventListener = (_name: string, listen: typeof heard) => {
@@ -281,12 +268,16 @@ describe('A session of the client', () => {
     using tab = connectTo(app, { storage: keepIn(local) })
     Reflect.deleteProperty(page, 'addEventListener')
     await tab.duet.signIn({ email, password })
+    const token = items.get('duet-token') ?? assert.fail()
     items.clear()
     heard({ storageArea: {}, key: null })
     heard({ storageArea: local, key: 'other' })
     assert.equal(tab.duet.session?.userId, id)
     heard({ storageArea: local, key: null }) // another tab has deleted all of it
     assert.equal(tab.duet.session, undefined)
+    items.set('duet-token', token)
+    heard({ storageArea: local, key: 'duet-token' }) // it has signed in
+    assert.equal((await users(tab.duet).me()).id, id)
     items.set('duet-token', 'not.a.token')
     using broken = connectTo(app, { storage: keepIn(local) })
     assert.equal(broken.duet.session, undefined)
@@ -338,5 +329,234 @@ describe('A session of the client', () => {
     stop()
     await client.duet.signIn({ email, password })
     assert.deepEqual(changes, ['signedIn true', 'signedOut false'])
+  })
+})
+
+/** A client without a network, but with a stored token. The test plays the service, and the other tab. */
+function alone<Time extends Clock = ManualClock>(
+  stored: string | undefined,
+  answer: (line: string, token: string) => Response | Promise<Response>,
+  clock = new ManualClock(0) as Clock as Time,
+) {
+  const tab = { stored, changed: () => {} }
+  const changes: string[] = []
+  const client = connectTo(
+    { url: 'http://duet.test' },
+    {
+      clock,
+      storage: {
+        get: () => tab.stored,
+        set: token => void Object.assign(tab, { stored: token }),
+        watch: changed => void Object.assign(tab, { changed }),
+      },
+      fetch: async (input, init) => {
+        const token = new Headers(init?.headers).get('authorization')?.replace('Bearer ', '')
+        return await answer(`${init?.method} ${new URL(String(input)).pathname}`, token ?? '')
+      },
+      onSignedOut: why => changes.push(why),
+    },
+  )
+  client.duet.onSession((session, change) => changes.push(`${change} ${session?.userId}`))
+  const tell = (token: string | undefined) => {
+    tab.stored = token
+    tab.changed()
+  }
+  return { client, duet: client.duet, clock, tab, tell, changes }
+}
+
+const refused = () => Response.json({ error: 'Invalid or expired token' }, { status: 401 })
+/** A token is renewed after two thirds of its time. */
+const renewalOf = (seconds: number) => (seconds * 2000) / 3
+
+describe('A stored session of the client', () => {
+  it('is renewed in time: when it is found, and when it comes from another tab; but not after its end', () => {
+    const { client, duet, clock, tell, changes } = alone(tokenFor(1), () => assert.fail())
+    assert.deepEqual([duet.session?.userId, clock.due], [1, [renewalOf(3600)]])
+    assert.equal(duet.session, duet.session, 'the same object, as views need it')
+    tell(tokenFor(2, 0, 7200))
+    assert.deepEqual(clock.due, [renewalOf(7200)])
+    tell(tokenFor(2, 0, 9000))
+    assert.deepEqual(clock.due, [renewalOf(9000)])
+    tell(undefined)
+    assert.deepEqual(clock.due, [])
+    tell(tokenFor(2, 0, 9000))
+    duet.close()
+    tell(tokenFor(1))
+    assert.deepEqual([clock.due, duet.session?.userId, client.requests], [[], 2, []])
+    const told = ['signedIn 2', 'renewed 2', 'signOut', 'signedOut undefined', 'signedIn 2']
+    assert.deepEqual(changes, told)
+  })
+
+  it('is renewed in time also if a timer cannot wait so long, and if its token has less than a second left', async () => {
+    const sixtyDays = 60 * 24 * 3600
+    const long = alone(tokenFor(1, 0, sixtyDays, '>>>???'), () => Response.json({ token: tokenFor(1, 0, 0) }))
+    assert.equal(long.duet.session?.role, '>>>???', 'also with - and _ in the token')
+    assert.deepEqual(long.clock.due, [2_000_000_000])
+    long.clock.pass(2_000_000_000)
+    assert.deepEqual([long.clock.due, long.client.requests], [[renewalOf(sixtyDays) - 2_000_000_000], []])
+    long.clock.pass(2_000_000_000)
+    await waitUntil(() => long.changes.length > 0)
+    assert.deepEqual([long.changes, long.clock.due.map(Math.round)], [['renewed 1'], [167]])
+    long.duet.close()
+    assert.equal(alone(tokenFor(1, 0, -1), () => assert.fail()).duet.session, undefined)
+  })
+
+  for (const failure of ['no answer', 503]) {
+    it(`is renewed a little later after ${failure}, and not at all if the connection is closed meanwhile`, async () => {
+      const asked: string[] = []
+      const { duet, clock, tab, changes } = alone(tokenFor(1), line => {
+        if (asked.push(line) !== 2 && typeof failure === 'string') throw new TypeError('no network')
+        return asked.length === 2 ? Response.json({ token: tokenFor(1, 0, 4500) }) : new Response('', { status: 503 })
+      })
+      clock.pass(renewalOf(3600))
+      await waitUntil(() => asked.length === 1)
+      await new Promise(setImmediate)
+      assert.ok((clock.due[0] ?? 0) >= 5000 && (clock.due[0] ?? 0) <= 15_000, String(clock.due))
+      assert.deepEqual([tab.stored, changes], [tokenFor(1), []])
+      clock.pass(15_000)
+      await new Promise(setImmediate)
+      assert.deepEqual([tab.stored, changes, clock.due], [tokenFor(1, 0, 4500), ['renewed 1'], [renewalOf(4500)]])
+      clock.pass(renewalOf(4500))
+      duet.close()
+      await waitUntil(() => asked.length === 3)
+      await new Promise(setImmediate)
+      assert.deepEqual(clock.due, [])
+    })
+  }
+
+  it('ends in the storage, too, when the service refuses it; unless another tab has stored that of another user', async () => {
+    const first = alone(tokenFor(1), refused)
+    await assert.rejects(users(first.duet).me(), { kind: 'unauthenticated' })
+    assert.deepEqual([first.tab.stored, first.changes], [undefined, ['ended', 'ended undefined']])
+    const second = alone(tokenFor(1), refused)
+    second.tab.stored = tokenFor(2)
+    await assert.rejects(users(second.duet).me(), { kind: 'unauthenticated' })
+    assert.deepEqual([second.tab.stored, second.changes], [tokenFor(2), ['signedIn 2']])
+    assert.deepEqual(second.client.lines(), ['GET /users/me 401', 'POST /tokens 401'])
+    second.duet.close()
+  })
+
+  it('is ended everywhere only by the service: after no answer or a strange one it stays, and the next attempt ends it', async () => {
+    const answers = [
+      () => Promise.reject(new TypeError('no network')),
+      () => new Response('<html>', { headers: { 'content-type': 'text/html' } }),
+      () => new Response(null, { status: 204 }),
+    ]
+    const { client, duet, clock, tab, changes } = alone(tokenFor(1), line =>
+      line === 'POST /tokens' ? Response.json({ token: tokenFor(1, 3600) }) : (answers.shift() ?? refused)(),
+    )
+    clock.sleep(hour) // it has expired, so it is renewed first
+    for (const kind of ['offline', 'server']) await assert.rejects(duet.signOut({ everywhere: true }), { kind })
+    assert.deepEqual([duet.session?.userId, tab.stored], [1, tokenFor(1, 3600)])
+    await duet.signOut({ everywhere: true })
+    await duet.signOut({ everywhere: true }) // there is nothing to end
+    const sent = ['POST /tokens 200', 'DELETE /tokens undefined', 'DELETE /tokens 200', 'DELETE /tokens 204']
+    assert.deepEqual([client.lines(), tab.stored], [sent, undefined])
+    assert.deepEqual(changes, ['renewed 1', 'signOut', 'signedOut undefined'])
+
+    const over = alone(tokenFor(1), refused)
+    await assert.rejects(over.duet.signOut({ everywhere: true }), { kind: 'unauthenticated' })
+    assert.deepEqual([over.tab.stored, over.changes], [undefined, ['ended', 'ended undefined']])
+  })
+
+  it('is that of the former user after a failed attempt to sign in, and of the newest after a late renewal', async () => {
+    for (const isLost of [false, true]) {
+      const answers = [refused, () => Response.json({}), () => Response.json({ token: tokenFor(1, 0, 6000) })]
+      const late = Promise.withResolvers<Response>()
+      const used: string[] = []
+      const { client, duet, clock, tab } = alone(tokenFor(1), (line, token) => {
+        used.push(token)
+        if (line !== 'POST /tokens') return Response.json({ id: 1 })
+        return token === '' ? (answers.shift() ?? refused)() : late.promise
+      })
+      const signIn = () => duet.signIn({ email: 'a@example.com', password })
+      await assert.rejects(signIn(), { kind: 'unauthenticated' })
+      await assert.rejects(signIn(), { kind: 'server', message: 'The service gave no valid token.' })
+      assert.deepEqual([duet.session?.userId, tab.stored], [1, tokenFor(1)])
+      clock.pass(renewalOf(3600))
+      await signIn()
+      if (isLost) late.reject(new TypeError('no network'))
+      else late.resolve(Response.json({ token: tokenFor(1, 0, 4500) }))
+      await waitUntil(() => client.requests.length === 4)
+      await users(duet).me()
+      assert.deepEqual([used.at(-1), tab.stored], [tokenFor(1, 0, 6000), tokenFor(1, 0, 6000)])
+      duet.close()
+    }
+  })
+
+  it('is renewed once after refusals that come one after the other, and then has no more attempts', async () => {
+    const late = Promise.withResolvers<Response>()
+    const answers = [refused, () => late.promise]
+    const { client, duet } = alone(tokenFor(1), (line, token) => {
+      if (line === 'POST /tokens') return Response.json({ token: tokenFor(1, 0, 4500) })
+      return token === tokenFor(1) ? (answers.shift() ?? refused)() : Response.json({ id: 1 })
+    })
+    const reading = [users(duet).me(), users(duet).me()]
+    await reading[0]
+    late.resolve(refused())
+    await reading[1]
+    assert.equal(client.lines().filter(line => line.startsWith('POST /tokens')).length, 1)
+    duet.close()
+
+    const never = alone(tokenFor(1), line =>
+      line === 'POST /tokens' ? Response.json({ token: tokenFor(1, 1) }) : refused(),
+    )
+    await assert.rejects(users(never.duet).update(1, { age: 40 }), { kind: 'unauthenticated' })
+    assert.deepEqual(never.client.lines(), ['PATCH /users/1 401', 'POST /tokens 200', 'PATCH /users/1 401'])
+    assert.equal(never.client.requests[2]?.body, '{"age":40}')
+    never.duet.close()
+  })
+
+  it('sends no request of its user as the next one, who signs in while it is renewed', async () => {
+    const late = Promise.withResolvers<Response>()
+    const { client, duet, clock, tell } = alone(tokenFor(1), () => late.promise)
+    clock.sleep(hour)
+    const writing = users(duet).update(1, { age: 40 })
+    tell(tokenFor(2))
+    late.resolve(Response.json({ token: tokenFor(1, 3600) }))
+    await assert.rejects(writing, { kind: 'unauthenticated', message: 'The session has ended. Sign in again.' })
+    assert.deepEqual([client.lines(), duet.session?.userId], [['POST /tokens 200'], 2])
+    duet.close()
+  })
+
+  it('tells each listener, also if another one throws, and a new one only of later changes', async () => {
+    const { duet, tell } = alone(undefined, () => assert.fail())
+    const fault = new Error('a fault of the application')
+    const heard: string[] = []
+    duet.onSession(() => assert.fail(fault))
+    duet.onSession((_session, change) => {
+      heard.push(change)
+      if (change === 'signedIn') duet.onSession((_, later) => heard.push(`later ${later}`))
+    })
+    const uncaught = await uncaughtDuring(async () => {
+      tell(tokenFor(1))
+      tell(undefined)
+    })
+    assert.deepEqual(heard, ['signedIn', 'signedOut', 'later signedOut'])
+    assert.deepEqual(uncaught, [fault, fault])
+  })
+
+  it('leaves no timer behind that keeps a process alive', async () => {
+    const { setTimeout, clearTimeout } = globalThis
+    const timers: NodeJS.Timeout[] = []
+    const cleared: unknown[] = []
+    globalThis.setTimeout = ((run: () => void, after: number) => {
+      const timer = setTimeout(run, after)
+      timers.push(timer)
+      return timer
+    }) as never
+    globalThis.clearTimeout = timer => {
+      cleared.push(timer)
+      clearTimeout(timer)
+    }
+    try {
+      using client = alone(tokenFor(1, Date.now() / 1000), () => Response.json({ id: 1 }), systemClock).client
+      await users(client.duet).me()
+      assert.deepEqual([timers[0]?.hasRef(), cleared], [false, timers.slice(1)])
+      client.duet.close()
+      assert.ok(cleared.includes(timers[0]))
+    } finally {
+      Object.assign(globalThis, { setTimeout, clearTimeout })
+    }
   })
 })
