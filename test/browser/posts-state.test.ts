@@ -1,8 +1,6 @@
 import assert from 'node:assert/strict'
-import { after, before, describe, it } from 'node:test'
-import type { Live } from '../../client/src/index.ts'
+import { after, before, describe, it, mock } from 'node:test'
 import type { CommentData, PostData } from '../../console/src/state/documents.ts'
-import type { Reader } from '../../console/src/state/follow.ts'
 import type { Post } from '../../console/src/state/lists.ts'
 import { waitUntil } from '../support/wait.ts'
 import { type FakeSocket, StatePage, settled } from './state-page.ts'
@@ -28,38 +26,9 @@ function comment(id: number, changes: Partial<CommentData> = {}): CommentData {
   return { id: String(id), text: `Comment ${id}`, author, createdAt: at(0), updatedAt: at(0), ...changes }
 }
 
-interface Draft {
-  value: unknown
-}
-
-/** What the modules of the state export, as far as it is used here. Their own types need those of a browser. */
-interface State {
-  readonly posts: { readonly value: ReadonlyMap<string, Post> }
-  readonly feed: { readonly value: readonly Post[] | undefined }
-  readonly opened: { readonly value: readonly string[] }
-  readonly who: Draft
-  readonly away: Draft
-  readonly api: { readonly live: Live }
-  readonly readFeed: Reader
-  readerOf(id: string): Reader
-  watchFeed(): void
-  openFeed(): void
-  openComments(id: string): void
-  closeComments(id: string): void
-  readMoreComments(id: string): Promise<void>
-  forgetPost(id: string): void
-  likePost(id: string): Promise<void>
-  updatePost(id: string, edit: object): Promise<void>
-  deletePost(id: string): Promise<void>
-  addComment(postId: string, text: string): Promise<void>
-  deleteComment(postId: string, id: string): Promise<void>
-  newComment(postId: string): Draft
-  postEdit(id: string): Draft
-  commentEdit(id: string): Draft
-}
-
+const modules = ['feed', 'posts', 'comments', 'writing', 'drafts', 'session', 'messages', 'route']
 let page: StatePage
-let state: State
+let state: Awaited<ReturnType<StatePage['load']>>
 let readsAtStart = 0
 
 describe('the state of posts in the console', () => {
@@ -68,7 +37,7 @@ describe('the state of posts in the console', () => {
     page.document.hidden = true
     const late = Promise.withResolvers<unknown>()
     page.answers.Posts = () => late.promise
-    state = await page.load('feed', 'posts', 'comments', 'writing', 'drafts', 'session', 'connection')
+    state = await page.load(...modules)
     state.who.value = { id: 1, name: 'Ada', email: 'ada@example.com', role: 'admin' }
     state.watchFeed()
     state.openFeed()
@@ -92,8 +61,8 @@ describe('the state of posts in the console', () => {
     await settled()
   }
 
-  const known = (id: number) => state.posts.value.get(String(id))
-  const shown = () => state.feed.value?.map(({ id }) => Number(id)) ?? []
+  const known = (id: number): Post | undefined => state.posts.value.get(String(id))
+  const shown = (): number[] => state.feed.value?.map(({ id }: Post) => Number(id)) ?? []
   const textsOf = (id: number) => known(id)?.comments?.map(({ text }) => text)
 
   it('the feed is read once, after it has subscribed, and lists each post once, newest first', async () => {
@@ -112,11 +81,18 @@ describe('the state of posts in the console', () => {
     await waitUntil(() => known(3)?.likes === 1234)
   })
 
-  it('a text that was changed elsewhere is shown, and an older one does not come back', () => {
+  it('a text that was changed elsewhere is shown, and an older one does not come back', async () => {
     event('postAdded', post(21))
     event('postUpdated', post(21, { title: 'Newest', updatedAt: at(2) }))
     event('postUpdated', post(21, { title: 'Older', updatedAt: at(1), likes: 4 }))
     assert.deepEqual([known(21)?.title, known(21)?.likes], ['Newest', 4])
+    const late = Promise.withResolvers<unknown>()
+    page.answers.Like = () => late.promise
+    const liking = state.likePost('21')
+    event('postUpdated', post(21, { title: 'Newest', updatedAt: at(2), commentCount: 5 }))
+    late.resolve({ likePost: post(21, { likes: 6, commentCount: 4 }) })
+    await liking
+    assert.deepEqual([known(21)?.likes, known(21)?.commentCount], [6, 5])
     event('postUpdated', post(22))
     assert.equal(known(22), undefined, 'a post that is not shown stays so')
   })
@@ -131,7 +107,7 @@ describe('the state of posts in the console', () => {
     late.resolve({ likePost: post(31, { likes: 1 }) })
     await liking
     event('postAdded', post(31))
-    assert.deepEqual([known(31), shown().includes(31)], [undefined, false])
+    assert.deepEqual([known(31), shown().includes(31), state.missing.value], [undefined, false, undefined])
   })
 
   it('a deleted post keeps its place for who reads it, edits it or comments on it, until they close it', async () => {
@@ -171,6 +147,40 @@ describe('the state of posts in the console', () => {
     assert.equal(known(51), undefined)
   })
 
+  it('what the user could not delete leaves when somebody else deletes it', async () => {
+    await opened(52, [comment(520)])
+    page.answers.DeleteComment = page.answers.Delete = () => new Response(null, { status: 503 })
+    for (const work of [state.deleteComment('52', '520'), state.deletePost('52')]) await assert.rejects(work)
+    event('postAdded', post(52)) // once more
+    assert.equal(textsOf(52)?.length, 1)
+    event('commentDeleted', '520', '52')
+    assert.deepEqual(textsOf(52), [])
+    state.closeComments('52')
+    event('postDeleted', '52')
+    assert.equal(known(52), undefined)
+  })
+
+  it('screen readers hear once of what others write and delete', async () => {
+    await opened(54)
+    const said: string[] = []
+    const stop = state.announcement.subscribe((text: string) => said.push(text))
+    said.length = 0
+    const own = { author: { id: '1', name: 'Ada' } }
+    for (const each of [post(55), post(56), post(55), post(57, own)]) event('postAdded', each)
+    for (const each of [comment(540), comment(541), comment(540), comment(542, own)]) {
+      event('commentAdded', { ...each, post: { commentCount: 1 } }, '54')
+    }
+    event('postDeleted', '54')
+    event('postAdded', post(58))
+    event('postDeleted', '54')
+    stop()
+    assert.deepEqual(said, [
+      ...['New post by Grace: Post 55', 'New post by Grace: Post 56'],
+      ...['New comment by Grace: Comment 540', 'New comment by Grace: Comment 541'],
+      ...['The post “Post 54” is deleted', 'New post by Grace: Post 58'],
+    ])
+  })
+
   it('comments arrive once, as an event or as an answer, and the number of comments is that of those shown', async () => {
     await opened(61, [comment(601)])
     const own = { ...comment(603), post: { commentCount: 3 } }
@@ -200,6 +210,39 @@ describe('the state of posts in the console', () => {
       [known(71)?.comments?.map(({ id, gone }) => [id, gone]), known(71)?.commentCount],
       [[['701', true]], 0],
     )
+  })
+
+  it('what was deleted unseen leaves with the next read, but not what the user is reading or editing', async () => {
+    await opened(75, [comment(751), comment(752), comment(753)])
+    state.commentEdit('751').value = { base: comment(751), text: 'Changed' }
+    page.answers.Post = () => ({ post: { ...post(75), comments: [comment(753)] } })
+    state.readerOf('75').run()
+    await settled()
+    assert.deepEqual(
+      known(75)?.comments?.map(({ text, gone }) => [text, gone]),
+      [
+        ['Comment 751', true],
+        ['Comment 753', undefined],
+      ],
+    )
+    assert.equal(known(75)?.commentCount, 1)
+    page.answers.Post = () => ({ post: null })
+    state.readerOf('75').run()
+    await settled()
+    assert.equal(known(75)?.gone, true)
+  })
+
+  it('a post that is open in the feed and on its page stays open until both are left, and is followed once', async () => {
+    await opened(76, [comment(761)])
+    const followed = () => page.sockets.at(-1)?.subscriptions.size
+    const before = followed()
+    state.openPage('76')()
+    assert.deepEqual([textsOf(76)?.length, followed()], [1, before])
+    const leave = state.openPage('76')
+    state.closeComments('76')
+    assert.deepEqual([textsOf(76)?.length, followed()], [1, before])
+    leave()
+    assert.deepEqual([textsOf(76), followed()], [undefined, Number(before) - 3])
   })
 
   it('comments that arrive while the others are read are kept, and the deleted ones are not shown', async () => {
@@ -253,8 +296,23 @@ describe('the state of posts in the console', () => {
     event('postAdded', post(92))
     state.openComments('92')
     await settled()
-    assert.equal(known(92)?.comments?.length, 50)
-    await state.readMoreComments('92')
+    event('commentUpdated', comment(9260, { text: 'Not shown yet', updatedAt: at(1) }), '92')
+    assert.deepEqual([known(92)?.comments?.length, known(92)?.commentCount], [50, 60])
+    for (const [id, commentCount] of [
+      [9263, 61],
+      [9264, 62],
+      [9263, 61],
+    ] as const) {
+      event('commentAdded', { ...comment(id), post: { commentCount } }, '92')
+    }
+    event('postUpdated', post(92, { commentCount: 60, updatedAt: at(1) }))
+    assert.equal(known(92)?.commentCount, 62)
+    const reading = state.readMoreComments('92')
+    event('commentDeleted', '9259', '92')
+    await reading
+    all.splice(58, 1)
+    all.push(comment(9263), comment(9264))
+    assert.deepEqual([textsOf(92)?.length, known(92)?.commentCount], [61, 61])
     all[55] = comment(9256, { text: 'Changed', updatedAt: at(1) })
     state.readerOf('92').run()
     await settled()
@@ -262,6 +320,13 @@ describe('the state of posts in the console', () => {
       textsOf(92),
       all.map(({ text }) => text),
     )
+    const late = Promise.withResolvers<unknown>()
+    page.answers.Post = () => late.promise
+    const tooLate = state.readMoreComments('92')
+    state.closeComments('92')
+    late.resolve({ post: { ...post(92), comments: [comment(9270)] } })
+    await tooLate
+    assert.equal(textsOf(92), undefined)
   })
 
   it('an open post whose reading failed is read again as soon as events arrive again', async () => {
@@ -315,17 +380,6 @@ describe('the state of posts in the console', () => {
     page.answers.Posts = () => ({ posts: [post(3), post(2), post(1)] })
   })
 
-  it('the service is away if it does not answer after events have stopped, and no longer when they go on', async () => {
-    for (const id of state.opened.value) state.closeComments(id) // an answer would end it, too
-    page.sockets.at(-1)?.onclose?.({ code: 1006 })
-    await settled()
-    const before = page.asked.length
-    assert.equal(state.away.value, true)
-    state.api.live.retryNow()
-    await settled()
-    assert.deepEqual([state.api.live.state, page.asked.length, state.away.value], [{ state: 'live' }, before, false])
-  })
-
   it('keeps the drafts of each user apart, also after the comments are closed and after a reload', async () => {
     const ada = state.who.value
     await opened(1)
@@ -338,5 +392,197 @@ describe('the state of posts in the console', () => {
     assert.equal(page.session.getItem('duet-draft-1-comment-on-1'), '"A secret of Ada"')
     state.newComment('1').value = undefined
     assert.equal(page.session.getItem('duet-draft-1-comment-on-1'), null)
+  })
+})
+
+describe('the page of a post in the console', () => {
+  it('hears of the post without the feed, counts many comments, and leaves nothing behind', async t => {
+    mock.timers.enable({ apis: ['setTimeout'] })
+    t.after(() => mock.timers.reset())
+    using page = new StatePage({ hash: '#/posts/7' })
+    const state = await page.load(...modules)
+    const event = (...args: Parameters<FakeSocket['event']>) => page.sockets.at(-1)?.event(...args)
+    const followed = () => page.sockets.at(-1)?.subscriptions.size
+    const known = () => state.posts.value.get('7')
+    const comments = Array.from({ length: 50 }, (_, index) => comment(index + 1))
+    page.answers.Post = () => ({ post: { ...post(7, { commentCount: 60 }), comments } })
+    state.watchFeed()
+    let leave = state.openPage('7')
+    await settled()
+    assert.deepEqual([page.asked, followed()], [['Post'], 4])
+    event('postUpdated', post(7, { title: 'New', updatedAt: at(1) }))
+    assert.equal(known().title, 'New')
+    page.answers.Figures = ({ id }: { id: string }) => ({ post: { id, likes: 3, commentCount: 59 } })
+    event('commentDeleted', '50', '7')
+    await settled()
+    assert.deepEqual([known().likes, known().commentCount, known().comments.length], [3, 59, 49])
+    leave()
+    assert.deepEqual([state.page.value, known().comments, followed()], [undefined, undefined, 0])
+
+    page.asked.length = 0
+    leave = state.openPage('7x')
+    assert.deepEqual([state.missing.value, page.asked], ['7x', []])
+    leave()
+    page.answers.Post = () => ({ post: null })
+    leave = state.openPage('8')
+    assert.equal(state.missing.value, undefined)
+    await settled()
+    assert.equal(state.missing.value, '8')
+    leave()
+    page.answers.Post = () => assert.fail('no answer')
+    leave = state.openPage('7')
+    await settled()
+    assert.deepEqual([state.readerOf('7').problem.value?.kind, followed()], ['offline', 4])
+    leave()
+    leave = state.openPage('7')
+    assert.equal(state.readerOf('7').problem.value, undefined, 'it is a new attempt')
+    leave()
+
+    page.answers.Posts = () => ({ posts: [post(7)] })
+    page.asked.length = 0
+    state.go('users')
+    await settled()
+    event('postAdded', post(9))
+    assert.deepEqual([page.asked, state.posts.value.has('9')], [[], false], 'nobody sees the feed')
+    for (const view of ['feed', 'users', 'feed']) {
+      state.go(view)
+      await settled()
+      state.openFeed()
+    }
+    await settled()
+    assert.equal(followed(), 3)
+  })
+})
+
+describe('the feed of the console', () => {
+  /** The feed of a service with these posts, newest first. */
+  async function feedOf(page: StatePage, stored: PostData[]) {
+    page.answers.Posts = ({ limit, after = '1000' }: { limit: number; after?: string }) => ({
+      posts: stored.filter(({ id }) => Number(id) < Number(after)).slice(0, limit),
+    })
+    const state = await page.load(...modules)
+    state.who.value = { id: 1, name: 'Ada', email: 'ada@example.com', role: 'member' }
+    state.watchFeed()
+    state.openFeed()
+    await settled()
+    return { state, shown: (): string[] => state.feed.value?.map(({ id }: Post) => id) }
+  }
+
+  const idsOf = (stored: readonly PostData[]) => stored.map(({ id }) => id)
+  const posts = (newest: number, count = newest) => Array.from({ length: count }, (_, index) => post(newest - index))
+
+  it('shows the first post of all at once, and at most 500 unless the user loads older ones', async () => {
+    using page = new StatePage()
+    const { state, shown } = await feedOf(page, [])
+    const write = (id: number) => page.sockets.at(-1)?.event('postAdded', post(id))
+    assert.deepEqual(shown(), [])
+    write(1)
+    assert.deepEqual(shown(), ['1'])
+    for (let id = 2; id <= 500; id++) write(id)
+    assert.deepEqual([shown().length, state.morePosts.value], [500, false])
+    write(501)
+    assert.deepEqual([shown().length, state.morePosts.value, state.posts.value.has('1')], [500, true, false])
+  })
+
+  it('is read page by page, and anew down to the oldest post that is shown', async () => {
+    using page = new StatePage()
+    const stored = posts(25)
+    const { state, shown } = await feedOf(page, stored)
+    assert.deepEqual([shown(), state.morePosts.value], [idsOf(stored.slice(0, 10)), true])
+    await state.readOlderPosts()
+    await state.readOlderPosts()
+    assert.deepEqual([shown(), state.morePosts.value], [idsOf(stored), false])
+    stored.unshift(...posts(90, 65))
+    state.readFeed.run()
+    await settled()
+    assert.deepEqual(shown(), idsOf(stored))
+    assert.equal(page.asked.length, 7, 'four pages')
+  })
+
+  it('is read again when events arrive, if it could not be read', async () => {
+    using page = new StatePage()
+    const { state, shown } = await feedOf(page, posts(2))
+    const { Posts: answer } = page.answers
+    const reconnect = async () => {
+      page.sockets.at(-1)?.onclose?.({ code: 1006 })
+      state.api.live.retryNow()
+      await settled()
+    }
+    await reconnect()
+    assert.equal(page.asked.filter(name => name === 'Posts').length, 1, 'no event was missed')
+    page.answers.Posts = () => assert.fail('no answer')
+    state.readFeed.run()
+    await settled()
+    assert.deepEqual([state.readFeed.problem.value?.kind, shown()], ['offline', ['2', '1']])
+    page.answers.Posts = answer ?? assert.fail()
+    await reconnect()
+    assert.equal(state.readFeed.problem.value, undefined)
+  })
+
+  it('reads likes from time to time and at each focus while it is seen, at most every two seconds', async t => {
+    mock.timers.enable({ apis: ['setTimeout'] })
+    t.after(() => mock.timers.reset())
+    using page = new StatePage()
+    const { state } = await feedOf(page, posts(2))
+    const limits: number[] = []
+    page.answers.Figures = ({ limit }: { limit: number }) => {
+      limits.push(limit)
+      return { posts: [{ id: '2', likes: limits.length, commentCount: 0 }] }
+    }
+    const often = () => page.intervals.map(run => run())
+    const likes = async (passedMs: number) => {
+      mock.timers.tick(passedMs)
+      await settled()
+      return state.posts.value.get('2').likes
+    }
+    page.document.hidden = true
+    often()
+    assert.equal(await likes(2000), 0)
+    page.document.hidden = false
+    often()
+    assert.equal(await likes(0), 1)
+    for (let count = 0; count < 3; count++) page.tell('focus')
+    assert.equal(await likes(1999), 1)
+    assert.equal(await likes(1), 2)
+    assert.equal(await likes(9000), 2)
+    state.go('users')
+    await settled()
+    page.tell('focus')
+    assert.equal(await likes(2000), 2)
+    assert.deepEqual(limits, [2, 2])
+  })
+
+  it('shows what the user writes without waiting for events', async () => {
+    using page = new StatePage()
+    const { state } = await feedOf(page, posts(1))
+    const known = (id: string): Post | undefined => state.posts.value.get(id)
+    page.answers.Create = () => ({ createPost: post(2) })
+    await state.createPost(post(2))
+    assert.equal(state.feed.value[0].title, 'Post 2')
+    page.answers.Update = () => ({ updatePost: post(2, { title: 'New', updatedAt: at(1) }) })
+    await state.updatePost('2', { base: post(2), title: 'New', content: 'Text' })
+    page.answers.Like = () => ({ likePost: post(2, { likes: 1 }) })
+    await state.likePost('2')
+    assert.deepEqual([known('2')?.title, known('2')?.likes], ['New', 1])
+    page.answers.Post = () => ({ post: { ...post(2), comments: [] } })
+    state.openComments('2')
+    await settled()
+    page.answers.Comment = () => ({ addComment: { ...comment(3), post: { commentCount: 1 } } })
+    await state.addComment('2', 'Comment 3')
+    assert.equal(known('2')?.comments?.[0]?.text, 'Comment 3')
+    const written: unknown[] = []
+    page.answers.UpdateComment = (variables: { text: string }) => {
+      written.push(variables)
+      return { updateComment: comment(3, { text: variables.text, updatedAt: at(1) }) }
+    }
+    for (const text of ['Changed', 'Comment 3']) await state.updateComment('2', '3', { base: comment(3), text })
+    assert.equal(known('2')?.comments?.[0]?.text, 'Changed')
+    assert.deepEqual(written, [{ id: '3', text: 'Changed', ifUpdatedAt: at(0) }])
+    page.answers.DeleteComment = page.answers.Delete = () => ({})
+    state.commentEdit('3').value = { base: comment(3), text: 'Not sent' }
+    await state.deleteComment('2', '3')
+    assert.deepEqual([known('2')?.comments, state.commentEdit('3').value], [[], undefined])
+    await state.deletePost('2')
+    assert.equal(known('2'), undefined)
   })
 })

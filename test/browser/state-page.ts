@@ -116,7 +116,7 @@ class FakeHistory {
 }
 
 /** What the service answers to an operation by its name, or to `GET /users/me`: a value, or a whole answer. */
-export type Answers = Record<string, (sent: never, headers: Headers) => unknown>
+export type Answers = Record<string, (sent: never, headers: Headers, url: URL) => unknown>
 
 export interface PageOptions {
   readonly local?: FakeStorage
@@ -144,6 +144,8 @@ export class StatePage implements Disposable {
   readonly asked: string[] = []
   readonly sockets: FakeSocket[] = []
   acceptsSockets = true
+  /** What the page does from time to time. */
+  readonly intervals: (() => void)[] = []
   readonly #window = new EventTarget()
   readonly #number = ++count
   readonly #replaced = new Map<string, PropertyDescriptor | undefined>()
@@ -162,7 +164,12 @@ export class StatePage implements Disposable {
     const isAccepted = () => this.acceptsSockets
     const globals = {
       ...{ localStorage: local, sessionStorage: session, location: this.history, history: this.history },
-      ...{ document: this.document, navigator: { onLine: true }, scrollY: 120, setInterval: () => 0 },
+      ...{
+        document: this.document,
+        navigator: { onLine: true },
+        scrollY: 120,
+        setInterval: (run: () => void) => this.intervals.push(run),
+      },
       addEventListener: this.#window.addEventListener.bind(this.#window),
       removeEventListener: this.#window.removeEventListener.bind(this.#window),
       fetch: this.#fetch.bind(this),
@@ -179,8 +186,8 @@ export class StatePage implements Disposable {
     }
   }
 
-  /** What the modules of `console/src/state` export. Their own types need those of a browser. */
-  async load<State>(...names: readonly string[]): Promise<State> {
+  /** What the modules of `console/src/state` export. It has no types here, because they need those of a browser. */
+  async load(...names: readonly string[]) {
     const url = (name: string) => `../../console/src/state/${name}.ts?page=${this.#number}`
     const modules = await Promise.all(['../client', ...names].map(name => import(url(name))))
     const state = Object.assign({}, ...modules)
@@ -207,7 +214,7 @@ export class StatePage implements Disposable {
     this.asked.push(name)
     const answer = this.answers[name]
     if (answer === undefined) throw new TypeError('The service cannot be reached')
-    const value = await answer((operation === undefined ? sent : sent.variables) as never, headers)
+    const value = await answer((operation === undefined ? sent : sent.variables) as never, headers, url)
     return value instanceof Response ? value : Response.json(operation === undefined ? value : { data: value })
   }
 

@@ -84,10 +84,10 @@ export async function readOlderPosts(): Promise<void> {
 export function addPost(post: PostData): void {
   if (!feedIsOpen.peek() || !takeNewPost(post)) return
   const shown = ids.peek()
-  const oldest = shown?.at(-1)
-  if (shown === undefined || oldest === undefined) return
+  if (shown === undefined) return
   ids.value = withNewest(shown, post.id)
-  if (ids.value.includes(oldest)) return
+  const oldest = shown.at(-1)
+  if (oldest === undefined || ids.value.includes(oldest)) return
   morePosts.value = true
   releasePost(oldest)
 }

@@ -34,11 +34,10 @@ const written = `query Written($id: ID!, $limit: Int!, $after: ID) {
 
 /** The posts of a user, newest first. The same answer tells when the user joined. */
 export function postsOf(userId: number, onJoined: (at: string) => void): ReadList<UserPost> {
-  return ({ limit = 10, after, signal }) => ({
+  return ({ limit = 10, after }) => ({
     async first() {
       const variables = { id: String(userId), limit: limit + 1, after: after === undefined ? null : String(after) }
-      const options = signal === undefined ? {} : { signal }
-      const { user } = await api.graphql.query<{ user: Written | null }>(written, variables, options)
+      const { user } = await api.graphql.query<{ user: Written | null }>(written, variables)
       if (user !== null) onJoined(user.createdAt)
       const posts = (user?.posts ?? []).map(post => ({ ...post, id: Number(post.id) }))
       return { items: posts.slice(0, limit), more: posts.length > limit }
