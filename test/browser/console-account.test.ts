@@ -178,40 +178,6 @@ describe('accounts in the console', { skip: browserMissing }, () => {
     view.assertNoTroubles({ refusals: true })
   })
 
-  it('asks only for the feed at a reload: it knows the name of the user, for a while and until the user signs out', async () => {
-    await using view = await open({ as: grace })
-    const { page } = view
-    const asked: string[] = []
-    page.on('request', request => {
-      const { pathname } = new URL(request.url())
-      if (!/console|icon/.test(pathname)) asked.push(pathname)
-    })
-    const shown = async () => {
-      await view.account.getByText('Grace Hopper').first().waitFor()
-      await page.getByText('Live', { exact: true }).waitFor()
-      await page.getByRole('article').first().waitFor()
-    }
-    const reload = async () => {
-      await shown()
-      asked.length = 0
-      await page.reload()
-      await shown()
-      return [...new Set(asked)].sort() // a machine that is slow to connect reads the feed twice
-    }
-    assert.deepEqual(await reload(), ['/graphql'])
-    const person = "JSON.parse(localStorage.getItem('duet-person'))"
-    await page.evaluate(`localStorage.setItem('duet-person', JSON.stringify({ ...${person}, until: Date.now() - 1 }))`)
-    assert.deepEqual(await reload(), ['/graphql', '/users/me'])
-    await page.evaluate(`localStorage.setItem('duet-person', JSON.stringify({ ...${person}, id: 1, name: 'Nobody' }))`)
-    assert.deepEqual(await reload(), ['/graphql', '/users/me']) // it was that of another user
-    await page.evaluate("localStorage.setItem('duet-person', 'nonsense')")
-    assert.deepEqual(await reload(), ['/graphql', '/users/me'])
-    await view.account.click()
-    await view.button('Sign out').click()
-    await view.button('Sign in').waitFor()
-    assert.equal(await page.evaluate("localStorage.getItem('duet-person')"), null)
-  })
-
   it('saves the profile of a member, counts a long name instead of cutting it, and shows both versions of a conflict', async () => {
     const { id, name, email } = await createUser(app, { password })
     const token = await logIn(app, email, password)

@@ -67,23 +67,6 @@ describe('the console, when a request fails', { skip: browserMissing }, () => {
     view.assertNoTroubles({ refusals: true })
   })
 
-  it('asks the user to sign in again as soon as the session is revoked elsewhere, and keeps the draft', {
-    skip: onlyInFull,
-  }, async () => {
-    await using view = await open({ as: ada })
-    const { page } = view
-    await writeDraft(view, 'Begun in an old session')
-    await endSessions()
-    const ended = page.getByRole('dialog', { name: 'Your session has ended' })
-    await ended.waitFor()
-    assert.equal(await ended.getByLabel('E-mail').inputValue(), ada)
-    await view.fillIn(ada)
-    assert.equal(await page.getByLabel('Title').inputValue(), 'Begun in an old session')
-    await view.button('Publish').click()
-    await view.post('Begun in an old session').waitFor()
-    view.assertNoTroubles({ refusals: true })
-  })
-
   it('asks the user to sign in again when the session has ended, keeps the draft, and then repeats the request', async () => {
     await using view = await open({ as: ada, offline: false }) // with its own browser context
     const { page } = view

@@ -352,23 +352,4 @@ describe('posts in the console', { skip: browserMissing }, () => {
     const comments = ['commentAdded', 'commentDeleted', 'commentUpdated']
     assert.deepEqual(await asked(`/posts/${id}`), [...comments, 'postUpdated', 'query Post'])
   })
-
-  it('shows the draft of a user to nobody else', { skip: onlyInFull }, async () => {
-    await using view = await open({ as: ada })
-    const { page } = view
-    await view.button('Write a post').click()
-    await page.getByLabel('Title').fill('A secret of Ada')
-    const leave = async () => {
-      await view.account.click()
-      await view.button('Sign out').click()
-    }
-    for (const next of [grace, ada]) {
-      await leave()
-      await view.button('Sign in').click()
-      await view.fillIn(next)
-      if (next === grace) await view.button('Write a post').waitFor()
-      else assert.equal(await page.getByLabel('Title').inputValue(), 'A secret of Ada')
-    }
-    view.assertNoTroubles()
-  })
 })

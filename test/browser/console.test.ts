@@ -239,21 +239,6 @@ describe('the console', { skip: browserMissing }, () => {
     await context.close()
   })
 
-  it('stays signed out if the user signs out in another tab before the answer with the name', async () => {
-    await using view = await open({ as: ada })
-    const { page } = view
-    const release = await holdOne(page, /users\/me/)
-    const asked = page.waitForRequest(/users\/me/)
-    await page.evaluate("localStorage.removeItem('duet-person')") // otherwise the name is known
-    await page.reload()
-    const answered = (await asked).response()
-    const all = "localStorage.clear(); dispatchEvent(new StorageEvent('storage', { storageArea: localStorage }))"
-    await page.evaluate(all)
-    release()
-    await answered
-    await view.button('Sign in').waitFor()
-  })
-
   it('logs each request with its status, time and rate limit, and copies it for a shell without secrets', async () => {
     await using view = await open({ permissions: ['clipboard-read', 'clipboard-write'] })
     const { page } = view
