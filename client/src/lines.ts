@@ -68,7 +68,7 @@ export class Lines {
       },
       resume: () => {
         watch.isPaused = false
-        if (this.#watches.has(watch) && this.#channel?.isReady) this.#begin([watch])
+        if (this.#channel?.isReady) this.#begin([watch])
       },
     }
   }
@@ -82,7 +82,6 @@ export class Lines {
   }
 
   #stop(watch: Watch): void {
-    if (!this.#watches.has(watch)) return
     this.#complete(watch)
     this.#forget(watch)
   }

@@ -35,7 +35,6 @@ export class Watch {
   /** Whether the application still has unused events, so that no more are requested. */
   isPaused = false
   cancelRetry = () => {}
-  #isLive = false
   #due: 'start' | 'gap' | undefined
 
   constructor(query: string, variables: unknown, watcher: Watcher<never>) {
@@ -57,7 +56,6 @@ export class Watch {
   /** The service has received the subscription. */
   confirm(id: string): void {
     if (this.id !== id) return
-    this.#isLive = true
     const due = this.#due
     this.#due = undefined
     if (due !== undefined) notify([this.#watcher.onReadAnew], due)
@@ -67,8 +65,7 @@ export class Watch {
   interrupt(): void {
     this.cancelRetry()
     this.id = undefined
-    if (this.#isLive && this.position === undefined) this.#due ??= 'gap'
-    this.#isLive = false
+    if (this.position === undefined) this.#due ??= 'gap'
   }
 
   /** The service does not know the position, so it is not used again. */

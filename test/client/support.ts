@@ -1,4 +1,4 @@
-import type { Clock, ConnectOptions, Duet, RequestEntry } from '../../client/src/index.ts'
+import type { Clock, ConnectOptions, Duet, DuetError, RequestEntry, Watcher } from '../../client/src/index.ts'
 import { connect } from '../../client/src/index.ts'
 
 /** A connection, and the requests that it has sent. Disposing it closes it. */
@@ -109,4 +109,23 @@ export async function uncaughtDuring(work: () => Promise<void>): Promise<readonl
     globalThis.queueMicrotask = original
   }
   return uncaught
+}
+
+export const postAdded = 'subscription { postAdded { title } }'
+
+export interface PostAdded {
+  readonly postAdded: { readonly title: string; readonly author?: { readonly email: string } }
+}
+
+/** Records the callbacks of a subscription, in order. */
+export function recorder() {
+  const received: string[] = []
+  const errors: DuetError[] = []
+  const watcher: Watcher<PostAdded> = {
+    onData: data => received.push(data.postAdded.title),
+    onReadAnew: why => received.push(why),
+    onEnd: () => received.push('end'),
+    onError: error => errors.push(error),
+  }
+  return { received, errors, watcher, posts: () => received.filter(each => each.startsWith('post')) }
 }

@@ -1,0 +1,508 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { live } from '../../client/src/index.ts'
+import { waitUntil } from '../support/wait.ts'
+import { connectTo, ManualClock, type PostAdded, postAdded, recorder, tokenFor, uncaughtDuring } from './support.ts'
+
+/** A WebSocket without a network. The test plays the service. */
+class FakeSocket {
+  static readonly all: FakeSocket[] = []
+  onopen: ((event: never) => void) | null = null
+  onmessage: ((event: { data: string }) => void) | null = null
+  onclose: ((event: { code: number }) => void) | null = null
+  onerror: ((event: never) => void) | null = null
+  readonly sent: { type: string; id?: string; payload?: { number?: number; extensions?: object } }[] = []
+
+  readonly url: string
+  isClosed = false
+
+  constructor(url: string, _protocol: string) {
+    this.url = url
+    FakeSocket.all.push(this)
+  }
+
+  send(text: string): void {
+    this.sent.push(JSON.parse(text))
+  }
+
+  close(): void {
+    this.isClosed = true
+  }
+
+  say(message: object): void {
+    this.onmessage?.({ data: JSON.stringify(message) })
+  }
+
+  /** Opens the socket, tells the position if it is a service that does so, and answers its first ping. */
+  accept(position?: string): void {
+    this.onopen?.(undefined as never)
+    this.say({ type: 'connection_ack', ...(position !== undefined && { payload: { position } }) })
+    this.pong()
+  }
+
+  /** Sends an event to its last subscription. */
+  next(title: string, position?: string, id = this.subscribed.at(-1)?.id): void {
+    const extensions = position !== undefined && { extensions: { position } }
+    this.say({ type: 'next', id, payload: { data: { postAdded: { title } }, ...extensions } })
+  }
+
+  refuse(code: string): void {
+    this.say({ type: 'error', id: this.subscribed.at(-1)?.id, payload: [{ message: 'No', extensions: { code } }] })
+  }
+
+  get subscribed() {
+    return this.sent.filter(({ type }) => type === 'subscribe')
+  }
+
+  /** The extensions of its last subscription. */
+  get begun(): object | undefined {
+    return this.subscribed.at(-1)?.payload?.extensions
+  }
+
+  /** Answers a ping. Default: the last one. */
+  pong(index = -1): void {
+    const { payload } = this.sent.filter(({ type }) => type === 'ping').at(index) ?? assert.fail('no ping')
+    this.say({ type: 'pong', payload })
+  }
+}
+
+describe('The socket of the client', () => {
+  async function start() {
+    FakeSocket.all.length = 0
+    const clock = new ManualClock(0)
+    const client = connectTo({ url: 'http://duet.test' }, { clock, WebSocket: FakeSocket })
+    const recorded = recorder()
+    live(client.duet).subscribe<PostAdded>(postAdded, {}, recorded.watcher)
+    const next = async () => {
+      const known = FakeSocket.all.length
+      await waitUntil(() => {
+        if (FakeSocket.all.length === known) clock.pass(30_000)
+        return FakeSocket.all.length > known
+      })
+      return FakeSocket.all.at(-1) ?? assert.fail()
+    }
+    await waitUntil(() => FakeSocket.all.length === 1)
+    const [socket = assert.fail()] = FakeSocket.all
+    return { clock, client, next, socket, ...recorded }
+  }
+
+  it('is opened anew with the token of a user who signs in while it is being opened', async () => {
+    FakeSocket.all.length = 0
+    let kept: string | undefined
+    let changed = () => {}
+    const watch = (heard: () => void) => {
+      changed = heard
+    }
+    const storage = { get: () => kept, set: () => {}, watch }
+    const client = connectTo({ url: 'http://duet.test' }, { clock: new ManualClock(0), WebSocket: FakeSocket, storage })
+    live(client.duet).subscribe<PostAdded>(postAdded, {}, recorder().watcher)
+    await waitUntil(() => FakeSocket.all.length === 1)
+    kept = tokenFor(1)
+    changed() // another tab
+    await waitUntil(() => FakeSocket.all.length === 2)
+    const second = FakeSocket.all.at(-1)
+    second?.accept()
+    assert.deepEqual(second?.sent[0]?.payload, { Authorization: `Bearer ${kept}`, positions: true })
+    const [first] = FakeSocket.all
+    first?.onclose?.({ code: 1000 })
+    assert.deepEqual([first?.isClosed, live(client.duet).state.state], [true, 'live'])
+    client.duet.close()
+  })
+
+  it('is opened without a token if the session is over', async () => {
+    FakeSocket.all.length = 0
+    const storage = { get: () => tokenFor(1, -7200), set: () => {} }
+    const fetch = async () => Response.json({}, { status: 401 })
+    using client = connectTo(
+      { url: 'http://duet.test' },
+      { clock: new ManualClock(0), WebSocket: FakeSocket, storage, fetch },
+    )
+    live(client.duet).subscribe<PostAdded>(postAdded, {}, recorder().watcher)
+    await waitUntil(() => FakeSocket.all.length > 0)
+    await new Promise(setImmediate)
+    FakeSocket.all[0]?.accept()
+    assert.deepEqual(
+      FakeSocket.all.map(({ sent }) => sent[0]?.payload),
+      [{ positions: true }],
+    )
+  })
+
+  it('is reached over TLS if the service is, and is tried again if it cannot be opened at all', async () => {
+    FakeSocket.all.length = 0
+    let isForbidden = true
+    class Forbidden extends FakeSocket {
+      constructor(url: string, protocol: string) {
+        if (isForbidden) throw new SyntaxError('not from this page')
+        super(url, protocol)
+      }
+    }
+    const clock = new ManualClock(0)
+    using client = connectTo({ url: 'https://duet.test/base/' }, { clock, WebSocket: Forbidden })
+    live(client.duet).subscribe<PostAdded>(postAdded, {}, recorder().watcher)
+    await waitUntil(() => live(client.duet).state.state === 'waiting')
+    isForbidden = false
+    clock.pass(250)
+    await waitUntil(() => FakeSocket.all.length === 1)
+    assert.equal(FakeSocket.all[0]?.url, 'wss://duet.test/base/graphql')
+  })
+
+  it('is opened early when the network is back or the application asks, but not for one more subscription, and never twice', async () => {
+    const online = new Set<() => void>()
+    const page = {
+      addEventListener: (name: string, listener: () => void) => name === 'online' && online.add(listener),
+      removeEventListener: (_name: string, listener: () => void) => online.delete(listener),
+    }
+    Object.assign(globalThis, page)
+    try {
+      const { client, socket } = await start()
+      const { onState, retryNow } = live(client.duet)
+      const subscribe = () => live(client.duet).subscribe<PostAdded>(postAdded, {}, recorder().watcher)
+      const states: string[] = []
+      onState(({ state }) => states.push(state))
+      retryNow()
+      socket.accept()
+      subscribe()
+      socket.pong()
+      retryNow()
+      socket.onclose?.({ code: 1006 })
+      subscribe()
+      await new Promise(setImmediate)
+      assert.deepEqual([FakeSocket.all.length, states], [1, ['live', 'waiting']])
+      for (const listener of online) listener()
+      await new Promise(setImmediate)
+      const second = FakeSocket.all.at(-1)
+      second?.accept()
+      assert.deepEqual([FakeSocket.all.length, second?.subscribed.length], [2, 3])
+      second?.onclose?.({ code: 1006 })
+      retryNow()
+      await new Promise(setImmediate)
+      assert.equal(FakeSocket.all.length, 3)
+      client.duet.close()
+      assert.equal(online.size, 0)
+    } finally {
+      for (const name of Object.keys(page)) Reflect.deleteProperty(globalThis, name)
+    }
+  })
+
+  it('is closed with its last subscription: nothing is heard after that, and no timer stays', async () => {
+    const { clock, client, socket, received } = await start()
+    socket.accept()
+    const other = recorder()
+    const subscription = live(client.duet).subscribe<PostAdded>(postAdded, {}, other.watcher)
+    socket.pong()
+    subscription.close()
+    assert.deepEqual(socket.sent.at(-1), { type: 'complete', id: '2' })
+    socket.next('sent before that was read')
+    socket.say({ type: 'complete', id: '1' })
+    assert.deepEqual([other.received, received], [['start'], ['start', 'end']])
+    assert.deepEqual([live(client.duet).state.state, socket.isClosed, clock.due], ['idle', true, []])
+  })
+
+  it('tells that events arrive when the service has accepted that subscription: not another one, and not before a refusal', async () => {
+    const { clock, client, socket } = await start()
+    socket.accept()
+    const [second, third] = [recorder(), recorder()]
+    for (const { watcher } of [second, third]) live(client.duet).subscribe<PostAdded>(postAdded, {}, watcher)
+    socket.pong(-2)
+    assert.deepEqual([second.received, third.received], [['start'], []])
+    for (const code of ['SERVICE_UNAVAILABLE', 'INTERNAL_SERVER_ERROR']) {
+      socket.refuse(code)
+      socket.pong()
+      assert.deepEqual([third.received, third.errors], [[], []])
+      clock.pass(1500)
+    }
+    socket.pong()
+    assert.deepEqual(third.received, ['start'])
+    socket.refuse('RATE_LIMITED')
+    socket.onclose?.({ code: 1006 })
+    clock.pass(250)
+    await waitUntil(() => FakeSocket.all.length === 2)
+    FakeSocket.all[1]?.accept()
+    clock.pass(3000)
+    assert.equal(FakeSocket.all[1]?.subscribed.length, 3, 'each once, also the one that waited')
+    client.duet.close()
+  })
+
+  it('knows the position of an event when it gives it, and continues if the application fails', async () => {
+    const { client, socket } = await start()
+    socket.accept()
+    const fault = new Error('a fault of the application')
+    const positions: unknown[] = []
+    const onData = () => {
+      positions.push(subscription.position)
+      throw fault
+    }
+    const subscription = live(client.duet).subscribe<PostAdded>(postAdded, {}, { onData })
+    const uncaught = await uncaughtDuring(async () => {
+      for (const position of ['p1', 'p2']) socket.next('post', position)
+    })
+    assert.deepEqual([positions, uncaught, socket.isClosed], [['p1', 'p2'], [fault, fault], false])
+    client.duet.close()
+  })
+
+  it('is not opened for a subscription that was closed meanwhile, nor twice for the next one', async () => {
+    FakeSocket.all.length = 0
+    using client = connectTo({ url: 'http://duet.test' }, { clock: new ManualClock(0), WebSocket: FakeSocket })
+    const subscribe = () => live(client.duet).subscribe<PostAdded>(postAdded, {}, recorder().watcher)
+    subscribe().close()
+    await new Promise(setImmediate)
+    assert.equal(FakeSocket.all.length, 0)
+    subscribe().close()
+    subscribe()
+    await new Promise(setImmediate)
+    assert.equal(FakeSocket.all.length, 1)
+  })
+
+  it('is closed if the service sends nothing for too long', async () => {
+    const { clock, client, socket } = await start()
+    socket.accept()
+    assert.equal(live(client.duet).state.state, 'live')
+    clock.pass(20_000)
+    socket.pong()
+    clock.pass(20_000)
+    assert.equal(live(client.duet).state.state, 'live')
+    clock.pass(10_000)
+    const { state } = live(client.duet)
+    assert.deepEqual([state.state, clock.due.length], ['waiting', 1])
+    client.duet.close()
+    assert.deepEqual(clock.due, [])
+  })
+
+  it('is closed if the service does not accept it in time', async () => {
+    const { clock, client, socket } = await start()
+    socket.onopen?.(undefined as never)
+    clock.pass(10_000)
+    assert.equal(live(client.duet).state.state, 'waiting')
+    client.duet.close()
+  })
+
+  for (const text of [
+    'no JSON',
+    'null',
+    '{"type":"next","id":"1"}',
+    '{"type":"error","id":"1","payload":{}}',
+    '{"type":"connection_ack"}',
+  ]) {
+    it(`is closed after a message that the service never sends: ${text}`, async () => {
+      const { client, socket } = await start()
+      socket.accept()
+      socket.onmessage?.({ data: text })
+      assert.equal(live(client.duet).state.state, 'waiting')
+      client.duet.close()
+    })
+  }
+
+  it('does not resubscribe forever if the service refuses a position that the client never received', async () => {
+    const { client, socket, errors } = await start()
+    socket.accept()
+    socket.say({
+      type: 'error',
+      id: '1',
+      payload: [{ message: 'Unknown', extensions: { code: 'POSITION_UNKNOWN' } }],
+    })
+    assert.equal(errors[0]?.code, 'POSITION_UNKNOWN')
+    assert.equal(socket.sent.filter(({ type }) => type === 'subscribe').length, 1)
+    client.duet.close()
+  })
+
+  it('answers pings of the service', async () => {
+    const { client, socket } = await start()
+    socket.accept()
+    socket.say({ type: 'ping', payload: { a: 1 } })
+    assert.deepEqual(socket.sent.at(-1), { type: 'pong', payload: { a: 1 } })
+    client.duet.close()
+  })
+
+  it('is reopened after pauses that grow with each failure, and are short again after a stable connection', async () => {
+    const { clock, client, socket, next } = await start()
+    const pauses: number[] = []
+    let current = socket
+    for (let failures = 0; failures < 10; failures++) {
+      current.onclose?.({ code: 1006 })
+      pauses.push(Math.min(...clock.due))
+      current = await next()
+    }
+    for (const [index, pause] of pauses.entries()) {
+      const most = Math.min(250 * 2 ** index, 30_000)
+      assert.ok(pause >= most / 2 && pause <= most, `${index}: ${pause}`)
+    }
+    current.accept()
+    clock.pass(15_000)
+    live(client.duet).subscribe<PostAdded>(postAdded, {}, recorder().watcher)
+    current.pong() // a later subscription does not make the connection a new one
+    current.onclose?.({ code: 1001 })
+    assert.ok(Math.min(...clock.due) <= 250)
+    current = await next()
+    current.onclose?.({ code: 1006 })
+    assert.ok(Math.min(...clock.due) >= 250, 'they grow again if the next attempt fails')
+    client.duet.close()
+  })
+
+  it('subscribes again after pauses that grow with each refusal, and are short again after an event', async () => {
+    const { clock, client, socket } = await start()
+    socket.accept()
+    const latest = () => socket.sent.findLast(({ type }) => type === 'subscribe')?.id
+    const tooMany = [{ message: 'Too many', extensions: { code: 'RATE_LIMITED' } }]
+    const refuse = () => {
+      socket.say({ type: 'error', id: latest(), payload: tooMany })
+      const pause = clock.due.find(milliseconds => milliseconds > 1000 && milliseconds !== 20_000) ?? assert.fail()
+      clock.pass(pause)
+      socket.pong()
+      return pause - 1000
+    }
+    const pauses = [refuse(), refuse(), refuse(), refuse()]
+    for (const [index, pause] of pauses.entries()) assert.ok(pause >= 125 * 2 ** index && pause <= 250 * 2 ** index)
+    socket.say({ type: 'next', id: latest(), payload: { data: { postAdded: { title: 'post' } } } })
+    assert.ok(refuse() <= 250)
+    const other = live(client.duet).subscribe<PostAdded>(postAdded, {}, recorder().watcher)
+    const id = latest()
+    socket.say({ type: 'error', id, payload: tooMany })
+    other.close()
+    clock.pass(2000)
+    assert.equal(latest(), id, 'a closed one does not')
+    client.duet.close()
+  })
+
+  it('resumes after the last event, and reads the data again if the database has lost events', async () => {
+    const { client, socket, next, received } = await start()
+    socket.accept()
+    const { id } = socket.sent.find(({ type }) => type === 'subscribe') ?? assert.fail()
+    const event = { data: { postAdded: { title: 'post' } }, extensions: { position: 'p1' } }
+    socket.say({ type: 'next', id, payload: event })
+    socket.onclose?.({ code: 1001 })
+    const second = await next()
+    second.accept()
+    const resumed = second.sent.find(({ type }) => type === 'subscribe')
+    assert.deepEqual(resumed?.payload?.extensions, { after: 'p1' })
+    second.say({ type: 'next', id, payload: event }) // it answers the first attempt, so it is ignored
+    second.onclose?.({ code: 1012 })
+    const third = await next()
+    third.accept()
+    const anew = third.sent.find(({ type }) => type === 'subscribe')
+    assert.deepEqual(anew?.payload?.extensions, { positions: true })
+    assert.deepEqual(received, ['start', 'post', 'gap'])
+    client.duet.close()
+  })
+
+  it('begins where the first socket was accepted, also on the next socket, but not after a loss of events', async () => {
+    const { client, socket, next, received } = await start()
+    socket.accept('p0')
+    assert.deepEqual(socket.sent[0], { type: 'connection_init', payload: { positions: true } })
+    assert.deepEqual(socket.begun, { after: 'p0' })
+    socket.onclose?.({ code: 1006 })
+    const second = await next()
+    second.accept('p7')
+    assert.deepEqual([second.begun, received], [{ after: 'p0' }, ['start']])
+    second.onclose?.({ code: 1012 })
+    const third = await next()
+    third.accept('p5')
+    assert.deepEqual([third.begun, received], [{ after: 'p5' }, ['start', 'gap']])
+    client.duet.close()
+  })
+
+  it('reports that events may be missing if the service told no position before it was cut off', async () => {
+    const { client, socket, next, received } = await start()
+    socket.accept()
+    socket.onclose?.({ code: 1006 })
+    const second = await next()
+    second.accept()
+    assert.deepEqual([second.begun, received], [{ positions: true }, ['start', 'gap']])
+    client.duet.close()
+
+    const early = await start()
+    early.socket.onopen?.(undefined as never)
+    early.socket.say({ type: 'connection_ack', payload: { position: 'p0' } })
+    early.socket.onclose?.({ code: 1012 }) // before the service has read the subscription
+    ;(await early.next()).accept('p1')
+    assert.deepEqual(early.received, ['start'])
+    early.client.duet.close()
+  })
+
+  it('stops at the limit of buffered events of an iterator, and resumes after the last one', async () => {
+    const { client, socket } = await start()
+    socket.accept()
+    const events = live(client.duet).iterate<PostAdded>(postAdded)
+    const begun = () => socket.sent.findLast(({ type }) => type === 'subscribe') ?? assert.fail()
+    const { id } = begun()
+    const payloadOf = (number: number) => ({
+      data: { postAdded: { title: `post ${number}` } },
+      extensions: { position: `p${number}` },
+    })
+    // The events after the thousandth were sent before the service got the complete message.
+    for (let number = 1; number <= 1010; number++) socket.say({ type: 'next', id, payload: payloadOf(number) })
+    assert.deepEqual(socket.sent.at(-1), { type: 'complete', id })
+    const titles: string[] = []
+    for await (const { postAdded: post } of events) {
+      if (titles.push(post.title) === 1002) break
+      if (titles.length !== 1000) continue
+      assert.equal(begun().id, id, 'nothing is requested while events wait')
+      setImmediate(() => {
+        assert.deepEqual(begun().payload?.extensions, { after: 'p1000' })
+        for (const number of [1001, 1002])
+          setImmediate(() => socket.say({ type: 'next', id: begun().id, payload: payloadOf(number) }))
+      })
+    }
+    assert.deepEqual(titles.slice(-3), ['post 1000', 'post 1001', 'post 1002'])
+    assert.equal(socket.sent.filter(({ type }) => type === 'subscribe').length, 3)
+    client.duet.close()
+  })
+
+  it('gives the events of an iterator before its error', async () => {
+    const { client, socket } = await start()
+    socket.accept()
+    const events = live(client.duet).iterate<PostAdded>(postAdded)
+    const { id } = socket.sent.findLast(({ type }) => type === 'subscribe') ?? assert.fail()
+    const data = { postAdded: { title: 'before the error' } }
+    socket.say({ type: 'next', id, payload: { data } })
+    socket.say({ type: 'error', id, payload: [{ message: 'no', extensions: { code: 'FORBIDDEN' } }] })
+    assert.deepEqual(await events.next(), { done: false, value: data })
+    await assert.rejects(events.next(), { kind: 'forbidden' })
+    client.duet.close()
+  })
+
+  it('asks on the next socket for no events of an iterator that has enough, until they are used', async () => {
+    const { client, socket, next } = await start()
+    socket.accept()
+    const events = live(client.duet).iterate<PostAdded>(postAdded)
+    const { id } = socket.sent.findLast(({ type }) => type === 'subscribe') ?? assert.fail()
+    const data = { postAdded: { title: 'post' } }
+    for (let number = 1; number <= 1000; number++)
+      socket.say({ type: 'next', id, payload: { data, extensions: { position: `p${number}` } } })
+    socket.onclose?.({ code: 1006 })
+    const second = await next()
+    second.accept()
+    assert.deepEqual(
+      [second.sent.filter(({ type }) => type === 'subscribe').length, second.begun],
+      [1, { positions: true }],
+    )
+    for (let used = 0; used < 1000; used++) await events.next()
+    assert.equal(second.subscribed.length, 1)
+    const following = events.next()
+    assert.deepEqual(second.begun, { after: 'p1000' })
+    second.next('the next one')
+    assert.deepEqual((await following).value, { postAdded: { title: 'the next one' } })
+    second.onclose?.({ code: 1006 })
+    const third = await next()
+    third.accept()
+    assert.deepEqual([third.subscribed.length, third.begun], [2, { after: 'p1000' }])
+    client.duet.close()
+  })
+
+  it('gives one event to each reader of an iterator, and none after it was left', async () => {
+    const { client, socket } = await start()
+    socket.accept()
+    const events = live(client.duet).iterate<PostAdded>(postAdded, {}, { after: 'p1' })
+    assert.deepEqual(socket.begun, { after: 'p1' })
+    const titleOf = async (read: Promise<IteratorResult<PostAdded>>) => (await read).value?.postAdded.title
+    const reads = [events.next(), events.next()].map(titleOf)
+    for (const title of ['one', 'two']) {
+      socket.next(title)
+      assert.equal(await reads.shift(), title)
+    }
+    for (const title of ['three', 'four']) socket.next(title)
+    assert.equal(await titleOf(events.next()), 'three')
+    const left = [events.return?.(), events.next()]
+    assert.deepEqual(await Promise.all(left), Array(2).fill({ done: true, value: undefined }))
+    client.duet.close()
+  })
+})
