@@ -116,6 +116,17 @@ describe('the console, for all users', { skip: browserMissing }, () => {
     await view.show('Users')
     await view.button('New user').click()
     await look('New user')
+    const name = page.getByLabel('Name', { exact: true })
+    await name.fill('Unfinished')
+    const question = page.getByRole('dialog', { name: 'Discard what you wrote?' })
+    for (let count = 0; count < 7; count++) {
+      await page.keyboard.press('Escape') // the browser lets a page refuse it only now and then
+      await question.waitFor({ state: count % 2 === 0 ? 'visible' : 'hidden' })
+    }
+    await view.button('Go on writing').click()
+    assert.equal(await name.inputValue(), 'Unfinished')
+    assert.ok(await name.isVisible())
+    await name.fill('')
     await page.keyboard.press('Escape')
     await view.show('Orders')
     await view.button('New order').click()

@@ -53,7 +53,7 @@ export class ConsolePage implements AsyncDisposable {
 
   async fillIn(email: string): Promise<void> {
     await this.page.getByRole('dialog').getByLabel('E-mail').fill(email)
-    await this.page.getByLabel('Password').fill(password)
+    await this.page.getByRole('dialog').getByLabel('Password').fill(password)
     await this.page.getByRole('dialog').getByRole('button', { name: 'Sign in' }).click()
     await this.page.getByRole('dialog').waitFor({ state: 'hidden' })
   }
@@ -84,6 +84,16 @@ export class ConsolePage implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#opened[Symbol.asyncDispose]()
   }
+}
+
+/** Fails the next request with such a text, as if the connection broke. */
+export async function failOne(page: Page, text: string): Promise<void> {
+  let isOver = false
+  await page.route('**', route => {
+    if (isOver || !route.request().postData()?.includes(text)) return route.fallback()
+    isOver = true
+    return route.abort()
+  })
 }
 
 /** Holds one request to such an address, until the returned function is called. */

@@ -9,7 +9,7 @@ import { onlyInFull } from '../support/form.ts'
 import { read } from '../support/graphql.ts'
 import { logIn } from '../support/rest.ts'
 import { waitUntil } from '../support/wait.ts'
-import { ConsolePage, password } from './console-page.ts'
+import { ConsolePage, failOne, password } from './console-page.ts'
 
 const ada = 'ada@example.com'
 const grace = 'grace@example.com'
@@ -58,6 +58,8 @@ describe('posts in the console', { skip: browserMissing }, () => {
     await view.post('A post with a page').getByRole('button', { name: '1 comment' }).click()
     await view.post('A post with a page').getByText('A comment').waitFor()
     const title = page.getByRole('link', { name: 'A post with a page' })
+    const cut = view.post('A post with a page').getByRole('button', { name: 'Show the whole text' })
+    await cut.click()
     await title.scrollIntoViewIfNeeded()
     const place = await page.evaluate<number>('scrollY')
     assert.ok(place > 2000)
@@ -75,6 +77,7 @@ describe('posts in the console', { skip: browserMissing }, () => {
       await back()
       await title.waitFor()
       await waitUntil(async () => (await page.evaluate<number>('scrollY')) === place)
+      assert.equal(await cut.count(), 0)
     }
     await view.button('Copy the link to “A post with a page”').click()
     const address = await page.evaluate<string>('navigator.clipboard.readText()')
@@ -105,6 +108,7 @@ describe('posts in the console', { skip: browserMissing }, () => {
     }
     await elsewhere('edit', { id, title: 'Changed by Grace', content: 'Another text.' })
     await both(article => article.getByText('Another text.'))
+    await waitUntil(async () => (await alone.page.title()).startsWith('Changed by Grace'))
     const comment = await elsewhere('comment', { id, text: 'First' })
     const second = await elsewhere('comment', { id, text: 'Second' })
     await both(article => article.getByText('Second'))
@@ -116,13 +120,24 @@ describe('posts in the console', { skip: browserMissing }, () => {
     assert.equal(await feed.post('Changed by Grace').getByText('Second').count(), 0)
 
     await alone.page.getByLabel('Your comment').fill('A comment that nobody will read')
+    await feed.page.getByLabel('Your comment').fill('A comment in the feed')
+    await alone.button('Edit “Changed by Grace”').click()
+    await alone.page.getByLabel('Title').fill('An edit that nobody will read')
     await elsewhere('remove', { id: other })
     await feed.post('Soon deleted').waitFor({ state: 'detached' })
     await elsewhere('remove', { id })
     for (const view of [feed, alone]) {
       await view.page.getByText('“Changed by Grace” was deleted by its author or an admin.').waitFor()
     }
-    await alone.page.getByText('A comment that nobody will read').waitFor()
+    const unsent = (what: string) => alone.page.locator('figure', { hasText: `${what} that nobody will read` })
+    await unsent('An edit').waitFor()
+    await alone.page.reload()
+    await alone.page.getByRole('heading', { name: 'There is no such post' }).waitFor()
+    for (const what of ['A comment', 'An edit']) {
+      await unsent(what).getByRole('button', { name: 'Discard it' }).click()
+      await unsent(what).waitFor({ state: 'detached' })
+    }
+    await feed.page.locator('figure', { hasText: 'A comment in the feed' }).waitFor()
     await feed.button('Close').click()
     await feed.page.getByText('was deleted by its author').waitFor({ state: 'detached' })
     for (const view of [feed, alone]) view.assertNoTroubles()
@@ -156,8 +171,11 @@ describe('posts in the console', { skip: browserMissing }, () => {
     await page.keyboard.press('Escape')
     assert.equal(await page.getByLabel('Title').inputValue(), 'Mine')
     await view.button('Compare').click()
-    const saved = page.waitForRequest(request => request.postData()?.includes('mutation Update') === true)
+    await failOne(page, 'mutation Update')
     await view.button('Save my changes').click()
+    await dialog.getByRole('alert').waitFor()
+    const saved = page.waitForRequest(request => request.postData()?.includes('mutation Update') === true)
+    await dialog.getByRole('button', { name: 'Try again' }).click()
     assert.ok((await saved).postDataJSON().variables.ifUpdatedAt) // so that a third version is noticed, too
     await view.post('Mine').getByText('Their text.').waitFor()
     const comments = [{ text: 'To be edited, too' }]
@@ -174,13 +192,27 @@ describe('posts in the console', { skip: browserMissing }, () => {
     await view.post('Mine').getByText('Their words').waitFor()
     assert.deepEqual(await stored(), { title: 'Mine', content: 'Their text.', comments: [{ text: 'Their words' }] })
 
-    await view.button('Edit the comment of Grace Hopper').click()
-    await page.getByLabel('The comment', { exact: true }).fill('Words about nothing')
+    const words = page.getByLabel('The comment', { exact: true })
+    for (const text of ['Not these', 'Words about nothing']) {
+      await view.button('Edit the comment of Grace Hopper').click()
+      assert.equal(await words.inputValue(), 'Their words')
+      await words.fill(text)
+      if (text === 'Not these') await view.button('Cancel').click()
+    }
     await elsewhere('removeComment', { id: comment })
     await page.getByText('This comment was deleted while you were editing it.').waitFor()
     await page.getByText('Words about nothing').waitFor()
     await view.button('Discard it').click()
     await page.getByText('This comment was deleted').waitFor({ state: 'detached' })
+
+    const places = await page.evaluate('history.length')
+    await view.button('Delete “Mine”').click()
+    await failOne(page, 'mutation Delete')
+    await view.button('Delete the post').click()
+    await page.getByRole('dialog').getByRole('button', { name: 'Try again' }).click()
+    await page.getByRole('heading', { name: 'Feed', level: 1 }).waitFor()
+    assert.equal(await page.getByRole('dialog').count(), 0)
+    assert.equal(await page.evaluate('history.length'), places) // the way back does not lead to the deleted post
     view.assertNoTroubles({ refusals: true })
   })
 
@@ -241,6 +273,9 @@ describe('posts in the console', { skip: browserMissing }, () => {
     await view.button('Write a post').focus()
     await page.keyboard.press('Enter')
     await focused.waitFor()
+    await page.keyboard.press('Escape')
+    await view.button('Write a post').press('Enter')
+    await focused.waitFor()
     await page.keyboard.type('By keyboard')
     await page.keyboard.press('Tab')
     await page.keyboard.type('Two\nlines')
@@ -248,36 +283,61 @@ describe('posts in the console', { skip: browserMissing }, () => {
     assert.equal(await page.getByLabel('Title').inputValue(), 'By keyboard')
     await page.reload()
     assert.equal(await page.getByLabel('Text').inputValue(), 'Two\nlines')
-    const press = "title.dispatchEvent(new KeyboardEvent('keydown', { key: 'Enter', ctrlKey: true, bubbles: true }))"
-    await page.evaluate(`{ const title = document.querySelector('[name=title]'); ${press}; ${press} }`) // it repeats
-    const post = view.post('By keyboard')
-    await post.waitFor()
-    assert.equal(await post.locator('.prose').innerText(), 'Two\nlines')
-    await post.getByRole('button', { name: '0 comments' }).press('Enter')
-    const held = Promise.withResolvers<void>()
+    const held = { post: Promise.withResolvers<void>(), comment: Promise.withResolvers<void>() }
     await page.route(/graphql$/, async route => {
-      if (route.request().postData()?.includes('mutation Comment')) await held.promise
+      const text = route.request().postData() ?? ''
+      if (text.includes('mutation Create')) await held.post.promise
+      if (text.includes('mutation Comment')) await held.comment.promise
       await route.continue()
     })
+    const press = "title.dispatchEvent(new KeyboardEvent('keydown', { key: 'Enter', ctrlKey: true, bubbles: true }))"
+    await page.evaluate(`{ const title = document.querySelector('[name=title]'); ${press}; ${press} }`) // it repeats
+    await page.getByLabel('Title').fill('Written before the answer')
+    held.post.resolve()
+    const post = view.post('By keyboard')
+    await post.waitFor()
+    await view.button('Publish').waitFor()
+    assert.equal(await page.getByLabel('Title').inputValue(), 'Written before the answer')
+    await failOne(page, 'mutation Create')
+    await view.button('Publish').click()
+    await page.getByRole('alert').waitFor()
+    await view.button('Discard').click()
+    await view.button('Write a post').click()
+    assert.equal(await page.getByLabel('Title').inputValue(), '')
+    assert.equal(await page.getByRole('alert').count(), 0)
+    await page.getByLabel('Title').fill('Not this')
+    await page.keyboard.press('Escape')
+    await view.button('Discard it').click()
+    await view.button('Write a post').waitFor()
+    assert.equal(await post.locator('.prose').innerText(), 'Two\nlines')
+    await post.getByRole('button', { name: '0 comments' }).press('Enter')
     const comment = post.getByLabel('Your comment')
     await comment.fill('Sent by keyboard')
     await comment.press('Control+Enter')
     await comment.fill('Written before the answer')
-    held.resolve()
+    held.comment.resolve()
     await post.getByText('Sent by keyboard', { exact: true }).and(page.locator('.prose')).waitFor()
     await post.locator('button:enabled', { hasText: 'Send' }).waitFor()
     await leaveAndReturn()
     assert.equal(await comment.inputValue(), 'Written before the answer')
-    await comment.press('Control+Enter')
+    await failOne(page, 'mutation Comment')
+    await comment.press('Meta+Enter')
+    await post.getByRole('alert').getByRole('button', { name: 'Try again' }).click()
     await waitUntil(async () => (await comment.inputValue()) === '')
+    await post.getByRole('alert').waitFor({ state: 'detached' })
 
     const edit = view.button('Edit “By keyboard”')
     const question = page.getByRole('dialog', { name: 'Discard what you wrote?' })
     await edit.press('Enter')
     await focused.waitFor()
     await page.keyboard.press('Escape')
-    await post.waitFor()
+    await post.and(page.locator(':focus')).waitFor()
     await edit.press('Enter')
+    await page.getByLabel('Text').fill('Given up')
+    await view.button('Cancel').press('Control+Enter') // which sends nothing
+    await view.button('Cancel').click()
+    await edit.press('Enter')
+    assert.equal(await page.getByLabel('Text').inputValue(), 'Two\nlines')
     await page.getByLabel('Title').fill('x'.repeat(301))
     await page.getByText('301 of 300 characters').waitFor()
     await page.keyboard.press('Enter')
@@ -293,7 +353,7 @@ describe('posts in the console', { skip: browserMissing }, () => {
     await page.getByText('Title must not be empty.').waitFor()
     await page.keyboard.press('Escape')
     await question.getByRole('button', { name: 'Discard it' }).click()
-    await view.post('By keyboard').waitFor()
+    assert.equal(await post.locator('.prose').first().innerText(), 'Two\nlines')
     view.assertNoTroubles({ refusals: true })
   })
 

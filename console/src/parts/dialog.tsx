@@ -37,7 +37,9 @@ export function Dialog({ title, onClose, wide = false, children }: Props) {
         onClose()
       }}
       onClose={event => {
-        if (event.currentTarget.isConnected) onClose() // the browser closes it at the second Escape, whatever we say
+        if (!event.currentTarget.isConnected) return
+        event.currentTarget.showModal() // the browser closes it at the second Escape, but the user may want to stay
+        onClose()
       }}
     >
       <header>

@@ -115,6 +115,7 @@ function Profile({ me, onChange }: { readonly me: User; readonly onChange: (user
           }}
           wide
         >
+          <Notice problem={action.problem} onAgain={action.again} />
           <Conflict
             {...conflict.value}
             changed={Object.keys(changesOf(me, conflict.value.mine))}

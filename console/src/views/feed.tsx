@@ -71,7 +71,8 @@ function Invitation() {
 /** A line that opens a form. The draft is kept in any case. */
 function Composer() {
   const draft = newPost()
-  const { title, content } = draft.value ?? { title: '', content: '' }
+  const written = draft.value
+  const { title, content } = written ?? { title: '', content: '' }
   const wanted = useSignal(false)
   const action = useAction()
   const close = () => {
@@ -79,7 +80,7 @@ function Composer() {
     wanted.value = false
     action.clear()
   }
-  if (!wanted.value && draft.value === undefined) {
+  if (!wanted.value && written === undefined) {
     return (
       <button
         type="button"
@@ -101,7 +102,7 @@ function Composer() {
       onSubmit={() =>
         action.run(async () => {
           await createPost({ title, content })
-          close()
+          if (draft.peek() === written) close() // otherwise the user has gone on writing
           toast('Your post is published')
         })
       }
