@@ -1,16 +1,71 @@
 import assert from 'node:assert/strict'
-import { once } from 'node:events'
+import { getEventListeners, once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { describe, it } from 'node:test'
-import { type DuetError, graphql, isDuetError, orders, users } from '../../client/src/index.ts'
+import {
+  type Duet,
+  type DuetError,
+  graphql,
+  isDuetError,
+  mutate,
+  type Order,
+  orders,
+  passwordResets,
+  payments,
+  query,
+  users,
+} from '../../client/src/index.ts'
 import { startTestApp } from '../support/app.ts'
 import { freePort } from '../support/ports.ts'
 import { createMember, createUser, somebody } from '../support/rest.ts'
 import { within } from '../support/wait.ts'
-import { connectTo, interceptedFetch, ManualClock, uncaughtDuring } from './support.ts'
+import { connectTo, InstantClock, interceptedFetch, ManualClock, uncaughtDuring } from './support.ts'
 
 const env = { LOGIN_LIMIT_MAX: '0' }
+
+const links = {
+  self: { href: '/orders/1' },
+  track: { href: '/orders/1/tracking' },
+  pay: { href: '/orders/1/payment', method: 'POST' },
+  cancel: { href: '/orders/1', method: 'DELETE' },
+}
+const order = { id: 1, links } as Order
+
+/** All calls that can be ended by a signal. */
+const readingCalls: Readonly<Record<string, (duet: Duet, signal: AbortSignal) => Promise<unknown>>> = {
+  'a request': (duet, signal) => duet.request('GET', '/users', { signal, expect: 'json' }),
+  'graphql().query': (duet, signal) => graphql(duet).query('{ me { id } }', {}, { signal }),
+  'graphql().mutate': (duet, signal) => graphql(duet).mutate('mutation { a }', {}, { signal }),
+  query: (duet, signal) => query(duet, { me: true }, { signal }),
+  mutate: (duet, signal) => mutate(duet, { deletePost: { $: { id: 1 } } }, { signal }),
+  'users().me': (duet, signal) => users(duet).me({ signal }),
+  'users().get': (duet, signal) => users(duet).get(1, { signal }),
+  'users().list': (duet, signal) => users(duet).list({ signal }).toArray(),
+  'users().role': (duet, signal) => users(duet).role(1, { signal }),
+  'orders().get': (duet, signal) => orders(duet).get(1, { signal }),
+  'orders().list': (duet, signal) => orders(duet).list(1, { signal }).first(),
+  'orders().all': (duet, signal) => orders(duet).all({ signal }).first(),
+  'the order itself': (duet, signal) => orders(duet).follow(order, 'self', { signal }),
+  'the way of an order': (duet, signal) => orders(duet).follow(order, 'track', { signal }),
+  'a payment of an order': (duet, signal) => orders(duet).follow(order, 'pay', { signal }),
+  'the end of an order': (duet, signal) => orders(duet).follow(order, 'cancel', { signal }),
+  'payments().list': (duet, signal) => payments(duet).list({ signal }).first(),
+  'payments().get': (duet, signal) => payments(duet).get(1, { signal }),
+  'payments().pay': (duet, signal) => payments(duet).pay(1, { signal }),
+}
+const writingCalls: Readonly<Record<string, (duet: Duet) => Promise<unknown>>> = {
+  signIn: duet => duet.signIn({ email: 'a@example.com', password: 'secret' }),
+  'users().create': duet => users(duet).create({ name: 'A', email: 'a@example.com' }),
+  'users().replace': duet => users(duet).replace(1, { name: 'A', email: 'a@example.com' }),
+  'users().update': duet => users(duet).update(1, {}),
+  'users().delete': duet => users(duet).delete(1),
+  'users().setRole': duet => users(duet).setRole(1, 'admin'),
+  'orders().create': duet => orders(duet).create(1, []),
+  'orders().items': duet => orders(duet).items(order),
+  'passwordResets().request': duet => passwordResets(duet).request('a@example.com'),
+  'passwordResets().set': duet => passwordResets(duet).set('secret', 'a new password'),
+}
 
 describe('Requests of the client', () => {
   it('fail with one of a small set of error kinds', async () => {
@@ -19,9 +74,9 @@ describe('Requests of the client', () => {
     using client = connectTo(app)
     const { duet } = client
     const { create, get, me, update } = users(duet)
-    const { query } = graphql(duet)
+    const { query: read } = graphql(duet)
     await assert.rejects(me(), { kind: 'unauthenticated', status: 401 })
-    await assert.rejects(query('{ me { id } }'), { kind: 'unauthenticated', status: 401, code: 'UNAUTHENTICATED' })
+    await assert.rejects(read('{ me { id } }'), { kind: 'unauthenticated', status: 401, code: 'UNAUTHENTICATED' })
     await duet.signIn({ email: member.email, password: 'right password' })
     await assert.rejects(get(1_000_000), { kind: 'forbidden', status: 403 })
     await assert.rejects(orders(duet).get(1_000_000), { kind: 'notFound', message: 'Order not found' })
@@ -30,7 +85,7 @@ describe('Requests of the client', () => {
       kind: 'conflict',
       status: 409,
     })
-    await assert.rejects(query('{ posts(limit: 1000) { id title } }'), (error: DuetError) => {
+    await assert.rejects(read('{ posts(limit: 1000) { id title } }'), (error: DuetError) => {
       assert.deepEqual([error.kind, error.status, error.code], ['badInput', 400, 'COMPLEXITY_LIMIT_EXCEEDED'])
       const { errors } = error.body as { errors: { extensions: object }[] }
       assert.deepEqual(errors[0]?.extensions, { code: error.code, cost: 2000, limit: 1000 })
@@ -43,6 +98,39 @@ describe('Requests of the client', () => {
       return isDuetError(error) && isDuetError(error, 'server') && !isDuetError(error, 'offline')
     })
     assert.ok(!isDuetError(new Error('another')))
+  })
+
+  it('never succeed with the answer of somebody else, such as a network that wants a login', async () => {
+    const redirect = { type: 'opaqueredirect', status: 0, ok: false, headers: new Headers(), text: async () => '' }
+    for (const answer of [() => new Response('<html>'), () => redirect as Response]) {
+      using client = connectTo({ url: 'http://duet.test' }, { fetch: async () => answer(), clock: new InstantClock() })
+      for (const [name, call] of Object.entries({ ...readingCalls, ...writingCalls }))
+        await assert.rejects(call(client.duet, new AbortController().signal), { kind: 'server' }, name)
+    }
+    using broken = connectTo(
+      { url: 'http://duet.test' },
+      { fetch: async () => new Response('<html>', { status: 502 }) },
+    )
+    const answered = { kind: 'server', status: 502, message: 'The service answered 502.' }
+    await assert.rejects(users(broken.duet).get(1), answered)
+  })
+
+  it('end with the reason of their signal, and leave no listener at it', async () => {
+    const never: typeof fetch = async (_input, init) => {
+      await once(init?.signal ?? assert.fail(), 'abort')
+      throw init?.signal?.reason
+    }
+    using client = connectTo({ url: 'http://duet.test' }, { fetch: never, clock: new ManualClock(0) })
+    const reason = new Error('no longer wanted')
+    for (const [name, call] of Object.entries(readingCalls)) {
+      const stop = new AbortController()
+      const ended = call(client.duet, stop.signal).catch(error => error)
+      await new Promise(setImmediate)
+      stop.abort(reason)
+      await new Promise(setImmediate)
+      assert.equal(await Promise.race([ended, 'still waiting']), reason, name)
+      assert.deepEqual(getEventListeners(stop.signal, 'abort'), [], name)
+    }
   })
 
   it('do not follow a redirect, which could send a password to another host', async () => {
@@ -81,8 +169,9 @@ describe('Requests of the client', () => {
       assert.deepEqual([entry.authorized, entry.body, entry.attempt, entry.replayed], [false, undefined, 1, false])
     }
     await assert.rejects(users(client.duet).get(1), (error: DuetError) => {
-      const { status, requestId } = client.requests.at(-1) ?? assert.fail()
+      const { status, requestId, retryAfter } = client.requests.at(-1) ?? assert.fail()
       assert.deepEqual([error.kind, error.status, status, error.requestId], ['rateLimited', 429, 429, requestId])
+      assert.equal(error.retryAfter, retryAfter)
       assert.ok((error.retryAfter ?? 0) >= 1 && (error.retryAfter ?? 0) <= 60)
       return true
     })
@@ -98,6 +187,7 @@ describe('Requests of the client', () => {
     })
     using cut = connectTo({ url: 'http://duet.test' }, { fetch: async () => new Response(broken) })
     await assert.rejects(users(cut.duet).get(1), { kind: 'offline', status: undefined })
+    assert.deepEqual(cut.lines(), ['GET /users/1 undefined'])
 
     const never: typeof fetch = async (_input, init) => {
       await once(init?.signal ?? assert.fail(), 'abort')
@@ -105,12 +195,13 @@ describe('Requests of the client', () => {
     }
     const halfway: typeof fetch = async (...given) =>
       new Response(new ReadableStream({ pull: async () => void (await never(...given)) }))
-    for (const fetch of [never, halfway]) {
+    for (const options of [{ fetch: never }, { fetch: halfway, timeoutMs: 5000 }]) {
       const clock = new ManualClock(0)
-      using silent = connectTo({ url: 'http://duet.test' }, { fetch, clock, timeoutMs: 5000 })
+      using silent = connectTo({ url: 'http://duet.test' }, { ...options, clock })
       const reading = within(users(silent.duet).get(1), 'the timeout')
       await new Promise(setImmediate)
-      clock.pass(5000)
+      assert.deepEqual(clock.due, [options.timeoutMs ?? 30_000])
+      clock.pass(30_000)
       await assert.rejects(reading, { kind: 'offline', message: 'The service did not answer in time.' })
     }
   })
@@ -136,8 +227,8 @@ describe('Requests of the client', () => {
       kind: 'server',
       message: 'The service links to another host: https://evil.example',
     })
-    const order = await orders(client.duet).create(member.id, [{ name: 'Gear', quantity: 1, price: 5 }])
-    const stolen = { ...order, links: { ...order.links, pay: { href: 'https://evil.example/pay', method: 'POST' } } }
+    const placed = await orders(client.duet).create(member.id, [{ name: 'Gear', quantity: 1, price: 5 }])
+    const stolen = { ...placed, links: { ...placed.links, pay: { href: 'https://evil.example/pay', method: 'POST' } } }
     await assert.rejects(orders(client.duet).follow(stolen, 'pay'), { kind: 'server' })
     assert.deepEqual(asked, ['/tokens', '/users?limit=1', `/users/${member.id}/orders`])
   })
@@ -166,8 +257,8 @@ describe('Requests of the client', () => {
     for (let count = 0; count < 3; count++) await create(somebody())
     const all = await list({ limit: 1 }).toArray()
     assert.equal(all.length, 3)
-    const { create: order, follow, items } = orders(client.duet)
-    const made = await order(all[0]?.id ?? 0, [{ name: 'Gear', quantity: 1, price: 5 }])
+    const { create: place, follow, items } = orders(client.duet)
+    const made = await place(all[0]?.id ?? 0, [{ name: 'Gear', quantity: 1, price: 5 }])
     assert.equal((await items(made)).length, 1)
     assert.equal((await follow(made, 'pay')).order.status, 'shipped')
   })

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { getEventListeners } from 'node:events'
 import { describe, it } from 'node:test'
-import { actionsOf, type DuetError, etag, orders, payments } from '../../client/src/index.ts'
+import { actionsOf, type DuetError, etag, isDuetError, orders, payments } from '../../client/src/index.ts'
 import { catalogue } from '../../src/storage/verbs.ts'
 import { type Ends, Wire } from '../faults/wire.ts'
 import { startTestApp, startTestAppOn } from '../support/app.ts'
@@ -11,7 +11,7 @@ import { rowsOf } from '../support/graphql.ts'
 import { createMember, createUser, someItems } from '../support/rest.ts'
 import { shared } from '../support/shared.ts'
 import { waitUntil } from '../support/wait.ts'
-import { connectTo, InstantClock, interceptedFetch, ManualClock } from './support.ts'
+import { connectTo, InstantClock, interceptedFetch, ManualClock, tokenFor } from './support.ts'
 
 describe('Payments of the client', () => {
   const app = shared(() => startTestAppOn(sqlite, { RATE_LIMIT_MAX: '0', LOGIN_LIMIT_MAX: '0' }))
@@ -116,13 +116,18 @@ describe('Payments of the client', () => {
     const statuses = [503, 500, 502]
     const fetch = interceptedFetch(() => {
       const status = statuses.shift()
-      return status === undefined ? undefined : Response.json({ error: 'Failed' }, { status })
+      const headers = { 'retry-after': new Date().toUTCString() } // some gateways write a date
+      return status === undefined ? undefined : Response.json({ error: 'Failed' }, { status, headers })
     })
     using client = connectTo(app, { fetch, clock: new InstantClock() })
     const { pay } = payments(client.duet)
     assert.equal((await pay(74)).attempts, 4)
     client.requests.length = 0
-    await assert.rejects(pay(-1), (error: DuetError) => error.kind === 'badInput' && error.key !== undefined)
+    await assert.rejects(pay(-1), ({ kind, key, status, requestId, body, cause }: DuetError) => {
+      const { requestId: id } = client.requests[0] ?? assert.fail()
+      assert.deepEqual([kind, typeof key, status, requestId, typeof body], ['badInput', 'string', 400, id, 'object'])
+      return isDuetError(cause, 'badInput')
+    })
     assert.equal(client.requests.length, 1)
   })
 
@@ -161,10 +166,17 @@ describe('Payments of the client', () => {
     clock.pass(pause)
     assert.equal((await paying).attempts, 2)
 
-    const limitedFetch = interceptedFetch(() => Response.json({}, { status: 429, headers: { 'retry-after': '60' } }))
-    using patient = connectTo(limited, { fetch: limitedFetch })
-    await assert.rejects(payments(patient.duet).pay(75), { kind: 'rateLimited', retryAfter: 60 })
-    assert.equal(patient.requests.length, 1)
+    // At most 20 seconds, with the own pause.
+    for (const [retryAfter, attempts] of [
+      [19, 4],
+      [20, 1],
+    ] as const) {
+      const headers = { 'retry-after': String(retryAfter) }
+      const busy = interceptedFetch(() => Response.json({}, { status: 429, headers }))
+      using patient = connectTo(limited, { fetch: busy, clock: new InstantClock() })
+      await assert.rejects(payments(patient.duet).pay(75), { kind: 'rateLimited', retryAfter })
+      assert.equal(patient.requests.length, attempts)
+    }
   })
 
   it('are not repeated as another user, because that would be another payment', async () => {
@@ -180,6 +192,32 @@ describe('Payments of the client', () => {
     await assert.rejects(payments(client.duet).pay(76), { kind: 'offline' })
     await signedOut
     assert.equal(client.lines().filter(line => line.startsWith('POST /payments')).length, 1)
+  })
+
+  it('are not repeated after another user signs in during the pause, but after a renewal', async () => {
+    for (const [next, sent] of [
+      [undefined, 1],
+      [tokenFor(2), 1],
+      [tokenFor(1, 10), 2],
+    ] as const) {
+      const clock = new ManualClock(0)
+      const tab = { stored: tokenFor(1) as string | undefined, changed: () => {} }
+      const watch = (changed: () => void) => void Object.assign(tab, { changed })
+      const storage = { get: () => tab.stored, set: () => {}, watch }
+      const fetch = () => Promise.reject(new TypeError('no network'))
+      using client = connectTo({ url: 'http://duet.test' }, { clock, storage, fetch })
+      const stop = new AbortController()
+      const paying = payments(client.duet).pay(1, { key: 'k', signal: stop.signal })
+      const ended = assert.rejects(paying, sent === 1 ? { kind: 'offline', key: 'k' } : /given up/)
+      await new Promise(setImmediate)
+      tab.stored = next
+      tab.changed()
+      clock.pass(250)
+      await new Promise(setImmediate)
+      assert.equal(client.requests.length, sent)
+      stop.abort(new Error('given up'))
+      await ended
+    }
   })
 
   it('are no longer repeated after the caller aborts', async () => {

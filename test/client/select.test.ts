@@ -52,6 +52,8 @@ describe('A selection', () => {
     assert.deepEqual(found.users, [{ name: 'Ada Lovelace', avatar: null }])
     assert.deepEqual(Object.keys(found.post ?? {}), ['title', 'comments'])
     assert.deepEqual(await query(duet, { post: { $: { id: '999999' } } }), { post: null })
+    const absent = { posts: { $: { limit: undefined }, id: true }, me: true }
+    assert.match(operation('Query', absent).text, /^query posts_me { posts { id } me { /)
   })
 
   it('of a whole object has all fields that are no objects, with `true`, with arguments alone, and with an asterisk', async () => {
@@ -90,13 +92,14 @@ describe('A selection', () => {
     assert.ok(isLine)
     const heard = Promise.withResolvers<Line>()
     const begun = Promise.withResolvers<void>()
-    const events = iterate(duet, { postAdded: { title: true } }) // subscribes at once
+    const joined = Promise.withResolvers<void>()
+    const events = iterate(duet, { postAdded: { title: true } }, { onReadAnew: () => joined.resolve() })
     const subscription = subscribe(
       duet,
       { postAdded: line },
       { onData: ({ postAdded }) => heard.resolve(postAdded), onReadAnew: () => begun.resolve() },
     )
-    await begun.promise
+    await Promise.all([begun.promise, joined.promise])
     const title = '"} { \\ $title1'
     const { createPost } = await mutate(duet, { createPost: { $: { title, content: 'x' }, ...line } })
     assert.deepEqual(createPost, { id: createPost.id, title, author: { name: 'Ada Lovelace' } })

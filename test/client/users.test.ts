@@ -4,7 +4,6 @@ import { etag, type User, users } from '../../client/src/index.ts'
 import { startTestApp } from '../support/app.ts'
 import { somebody } from '../support/rest.ts'
 import { shared } from '../support/shared.ts'
-import { within } from '../support/wait.ts'
 import { connectTo } from './support.ts'
 
 const changed = { kind: 'conflict', status: 412, message: 'The user has changed' }
@@ -33,9 +32,18 @@ describe('Users of the client', () => {
     const { items, more } = await list({ ...rest, limit: 1 }).first()
     assert.deepEqual([items, more], [[first], true])
 
-    client.requests.length = 0
-    assert.deepEqual(await list({ ...rest, limit: 2 }).toArray(3), created.slice(0, 3))
-    assert.equal(client.requests.length, 2, 'only the needed pages are read')
+    const unsorted = { sort: undefined } as object
+    const pages = list({ ...rest, ...unsorted, limit: 2 })
+    for (const [most, needed] of [
+      [0, 0],
+      [2, 1],
+      [3, 2],
+      [3, 2],
+    ] as const) {
+      client.requests.length = 0
+      assert.deepEqual(await pages.toArray(most), created.slice(0, most))
+      assert.equal(client.requests.length, needed, 'only the needed pages are read, each time anew')
+    }
   })
 
   it('are found by e-mail, with any characters in it', async () => {
@@ -100,7 +108,7 @@ describe('Users of the client', () => {
 
   it('are no longer awaited after the caller aborts: the signal ends the call', async () => {
     using client = connectTo(app)
-    const { get, list } = users(client.duet)
+    const { create, get, list } = users(client.duet)
     const reason = new Error('no longer wanted')
     const controller = new AbortController()
     const reading = get(1, { signal: controller.signal })
@@ -109,16 +117,10 @@ describe('Users of the client', () => {
     await assert.rejects(list({ signal: controller.signal }).toArray(), reason)
 
     const stop = new AbortController()
-    const asked = Promise.withResolvers<void>()
-    const neverAnswered: typeof fetch = (_url, options) =>
-      new Promise((_resolve, reject) => {
-        options?.signal?.addEventListener('abort', () => reject(options.signal?.reason))
-        asked.resolve()
-      })
-    using waiting = connectTo(app, { fetch: neverAnswered })
-    const listing = users(waiting.duet).list({ signal: stop.signal }).toArray()
-    await asked.promise
+    await Promise.all([create(somebody()), create(somebody())])
+    const pages = list({ limit: 1, signal: stop.signal }).pages()
+    await pages.next()
     stop.abort(reason)
-    await assert.rejects(within(listing, 'the end of the call'), reason)
+    await assert.rejects(pages.next(), reason)
   })
 })
