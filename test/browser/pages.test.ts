@@ -224,6 +224,24 @@ test('the pages', { skip: browserMissing }, async suite => {
       await other.locator('form[data-method=GET][data-path="/users/{id}"] input').first().fill('1/2?3')
       await other.keyboard.press('Enter')
       await strange
+      const list = other.locator('form[data-method=GET][data-path="/users"]')
+      for (const input of await list.locator('input').all()) {
+        await input.fill((await input.getAttribute('name')) === 'q' ? 'a&b' : '')
+      }
+      const listed = other.waitForRequest(`${app.url}/users?q=a%26b`)
+      await list.getByRole('button', { name: 'Send' }).click()
+      await listed
+      const change = other.locator('form[data-method=PATCH][data-path="/users/{id}"]')
+      await change.locator('[name=If-Match]').fill('"other"')
+      const sent = other.waitForRequest(request => request.method() === 'PATCH')
+      await change.getByRole('button', { name: 'Send' }).click()
+      const { 'content-type': type, 'if-match': version } = await (await sent).allHeaders()
+      assert.deepEqual([type, version], ['application/json', '"other"'])
+      await change.getByText('412 Precondition Failed').waitFor()
+      await other.route(/users\/\d+$/, route => route.abort(), { times: 1 })
+      await change.getByRole('button', { name: 'Send' }).click()
+      await change.getByText('The service did not answer.').waitFor()
+      assert.equal(await change.getByText('412 Precondition Failed').count(), 0)
 
       const renew = async () => {
         const token = await logIn(app, 'ada@example.com', 'demo-password')

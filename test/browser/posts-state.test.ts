@@ -438,7 +438,7 @@ describe('the page of a post in the console', () => {
     assert.equal(state.readerOf('7').problem.value, undefined, 'it is a new attempt')
     leave()
 
-    page.answers.Posts = () => ({ posts: [post(7)] })
+    page.answers.Posts = () => ({ posts: [post(20)] })
     page.asked.length = 0
     state.go('users')
     await settled()
@@ -450,7 +450,7 @@ describe('the page of a post in the console', () => {
       state.openFeed()
     }
     await settled()
-    assert.equal(followed(), 3)
+    assert.deepEqual([followed(), state.feed.value.map(({ id }: Post) => id)], [3, ['20']])
   })
 })
 
@@ -495,8 +495,13 @@ describe('the feed of the console', () => {
     stored.unshift(...posts(90, 65))
     state.readFeed.run()
     await settled()
+    assert.deepEqual([shown(), page.asked.length], [idsOf(stored), 7], 'four pages')
+    stored.unshift(...posts(690, 600))
+    state.readFeed.run()
+    await settled()
+    assert.deepEqual([shown(), state.morePosts.value], [idsOf(stored.slice(0, 500)), true], 'without a gap')
+    for (let count = 0; count < 20; count++) await state.readOlderPosts()
     assert.deepEqual(shown(), idsOf(stored))
-    assert.equal(page.asked.length, 7, 'four pages')
   })
 
   it('is read again when events arrive, if it could not be read', async () => {
