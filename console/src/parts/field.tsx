@@ -1,6 +1,6 @@
 import { useSignal } from '@preact/signals'
 import { type ComponentChildren, createContext, type LooseInputHTMLAttributes, type RefObject } from 'preact'
-import { useContext, useEffect, useId, useRef } from 'preact/hooks'
+import { useContext, useEffect, useId, useLayoutEffect, useRef } from 'preact/hooks'
 import type { Problem } from '../state/problems.ts'
 
 interface Props extends LooseInputHTMLAttributes<HTMLInputElement> {
@@ -77,10 +77,13 @@ export function Field({ label, hint, maxLength = Number.POSITIVE_INFINITY, rows,
   )
 }
 
-/** Moves the focus to the input when it appears. The browser's `autofocus` works only once per page. */
+/**
+ * Moves the focus to the input in the moment when it appears, so that a user who goes on at once types in no other
+ * field. The browser's `autofocus` works only once per page.
+ */
 export function useFocus(wanted: boolean): RefObject<HTMLInputElement | null> {
   const element = useRef<HTMLInputElement>(null)
-  useEffect(() => {
+  useLayoutEffect(() => {
     if (wanted) element.current?.focus()
   }, [])
   return element

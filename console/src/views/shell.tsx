@@ -21,7 +21,8 @@ export function Shell() {
   useLayoutEffect(() => {
     if (shown.current === address) return
     shown.current = address
-    main.current?.focus() // screen readers continue there
+    // Screen readers continue there, unless the view has moved the focus to one of its fields.
+    if (!main.current?.contains(document.activeElement)) main.current?.focus()
     scrollTo(0, history.state?.top ?? 0)
   }, [address])
   // A post belongs to the feed.
