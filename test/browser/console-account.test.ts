@@ -170,6 +170,7 @@ describe('accounts in the console', { skip: browserMissing }, () => {
     assert.deepEqual([await addressOf('My orders'), await addressOf('My page')], ['#/orders?user=1', '#/users/1'])
 
     await page.getByText('Live', { exact: true }).waitFor()
+    await page.getByLabel('Name').fill('Written by Ada')
     await send(app, 'DELETE /tokens', undefined, await logIn(app, ada, password))
     await page.getByRole('dialog', { name: 'Your session has ended' }).waitFor()
     await view.fillIn(grace)
@@ -311,7 +312,13 @@ describe('accounts in the console', { skip: browserMissing }, () => {
     await view.page.getByLabel('New password').fill('another password')
     await view.button('Change the password').click()
     await view.page.getByRole('alert').getByText('The service could not do this').waitFor()
-    await view.button('Sign out on all devices').click()
+    await view.account.locator('summary').click()
+    for (const place of [view.account, view.page.getByRole('region', { name: 'Sessions' })]) {
+      await view.page.route(/tokens$/, route => route.abort(), { times: 1 })
+      await place.getByRole('button', { name: 'Sign out on all devices' }).click()
+      await place.getByRole('alert').getByText('The service could not be reached').waitFor()
+    }
+    await view.button('Try again').last().click()
     await view.page.getByRole('heading', { name: 'Sign in', level: 1 }).waitFor()
     await waitUntil(async () => (await send(app, 'GET /users/me', undefined, elsewhere)).status === 401)
     assert.equal(await view.page.getByRole('dialog').count(), 0)

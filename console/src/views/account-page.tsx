@@ -39,7 +39,7 @@ export function AccountPage() {
           {seesAll.value ? 'My page' : 'My payments'}
         </a>
       </p>
-      {me.value?.id === person.id && <Profile key={person.id} me={me.value} onChange={show} />}
+      {me.value?.id === person.id && <Profile me={me.value} onChange={show} />}
       <NewPassword email={person.email} />
       <Sessions />
       <Deletion />

@@ -1,6 +1,7 @@
 import { useEffect, useRef } from 'preact/hooks'
 import { useAction } from '../parts/action.tsx'
 import { Icon } from '../parts/icon.tsx'
+import { Notice } from '../parts/notice.tsx'
 import { Face, RoleBadge } from '../parts/person.tsx'
 import { consoleUrl } from '../settings.ts'
 import { toast } from '../state/messages.ts'
@@ -24,7 +25,7 @@ export function Account() {
 
 function Menu({ name, email, role }: { readonly name: string; readonly email: string; readonly role: string }) {
   const details = useRef<HTMLDetailsElement>(null)
-  const { busy, run } = useAction()
+  const { busy, problem, run, again } = useAction()
   const leave = (everywhere: boolean) =>
     run(async () => {
       await signOut(everywhere)
@@ -68,6 +69,7 @@ function Menu({ name, email, role }: { readonly name: string; readonly email: st
         <button type="button" class="quiet" disabled={busy} onClick={() => leave(true)}>
           <Icon name="lock" /> Sign out on all devices
         </button>
+        <Notice problem={problem} onAgain={again} />
       </div>
     </details>
   )
