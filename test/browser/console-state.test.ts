@@ -6,7 +6,7 @@ import { mostPosts, withNewest } from '../../console/src/state/lists.ts'
 import { toast, toasts } from '../../console/src/state/messages.ts'
 import { moneyIn } from '../../console/src/state/money.ts'
 import { problemOf } from '../../console/src/state/problems.ts'
-import { curl, logRequest, requests } from '../../console/src/state/requests.ts'
+import { clearRequests, curl, logRequest, requests } from '../../console/src/state/requests.ts'
 import { FakeStorage, StatePage, settled } from './state-page.ts'
 
 const entry = {
@@ -35,6 +35,8 @@ test('the log of the console keeps the newest 200 requests, and 50 health checks
   assert.equal(paths.filter(path => path === '/metrics').length, 50)
   const others = paths.filter(path => path !== '/metrics')
   assert.deepEqual([others.length, others[0], others[199]], [200, '/users?after=299', '/users?after=100'])
+  clearRequests()
+  assert.deepEqual(requests.value, [])
 })
 
 test('the feed of the console keeps 500 posts, and more only if somebody asked for older ones', () => {
