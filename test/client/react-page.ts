@@ -7,7 +7,7 @@ import { useLive, useQuery, useRead, useSession } from '../../client/src/react.t
 const page = globalThis as unknown as {
   readonly document: { readonly body: Parameters<typeof createRoot>[0] }
   readonly location: { readonly origin: string }
-  test: { readonly seen: string[] }
+  test: { readonly seen: string[]; readonly refetches: Set<() => void> }
 }
 const duet = connect({ url: page.location.origin })
 
@@ -18,10 +18,11 @@ function Post({ id }: { readonly id: string }) {
   const comments = { $: { postId: id }, text: true } as const
   const [newest, setNewest] = useState('none')
   const added = useLive(duet, { commentAdded: comments }, event => {
-    if (event !== undefined) setNewest(event.commentAdded.text)
+    if (event !== undefined) setNewest(`${newest} ${event.commentAdded.text}`)
     refetch()
   })
   Object.assign(page.test, { refetch })
+  page.test.refetches.add(refetch)
   const texts = data?.post?.comments.map(({ text }) => text)
   const post = data === undefined ? 'no data' : data.post === null ? 'no post' : `${data.post.title}: ${texts?.length}`
   const parts = [
@@ -55,7 +56,7 @@ export function Refused() {
 const views = { post: Post, own: Own }
 const root = createRoot(page.document.body)
 page.test = Object.assign(
-  { seen: [] },
+  { seen: [], refetches: new Set<() => void>() },
   {
     duet,
     live: () => live(duet).state.state,

@@ -1,14 +1,31 @@
 import assert from 'node:assert/strict'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { after, before, describe, it } from 'node:test'
+import { after, before, describe, it, test } from 'node:test'
 import type { Browser, Page, Route } from 'playwright-core'
+import { createElement } from 'react'
+import { renderToString } from 'react-dom/server'
 import { build } from 'vite'
+import { useLive, useQuery, useSession } from '../../client/src/react.ts'
 import { startTestApp } from '../support/app.ts'
 import { browserMissing, openPage, startBrowser } from '../support/browser.ts'
 import { temporaryFolder } from '../support/folder.ts'
 import { read } from '../support/graphql.ts'
 import { logIn } from '../support/rest.ts'
+import { connectTo, tokenFor } from './support.ts'
+
+test('the hooks for React render on a server, where nobody is signed in and nothing is read', () => {
+  using client = connectTo(
+    { url: 'http://duet.test' },
+    { storage: { get: () => tokenFor(1, Date.now() / 1000), set: () => {} } },
+  )
+  const { duet } = client
+  function View() {
+    const { isLoading } = useQuery(duet, { me: true })
+    return [useSession(duet)?.userId ?? 'nobody', isLoading, useLive(duet, { postAdded: true }, () => {}).state].join()
+  }
+  assert.equal(renderToString(createElement(View)), 'nobody,true,idle')
+})
 
 describe('The hooks for React, in StrictMode', { skip: browserMissing }, () => {
   const folder = temporaryFolder()
@@ -55,11 +72,15 @@ describe('The hooks for React, in StrictMode', { skip: browserMissing }, () => {
     await view.run("test.show('post')")
     await view.page.getByText(new RegExp(`^live .*: ${count}, newest none \\| false`)).waitFor()
     await comment('Seen at once')
-    await view.page.getByText(new RegExp(`: ${count + 1}, newest Seen at once \\| false`)).waitFor()
+    await view.page.getByText(new RegExp(`: ${count + 1}, newest none Seen at once \\| false`)).waitFor()
+    await comment('and later')
+    await view.page.getByText(new RegExp(`: ${count + 2}, newest none Seen at once and later \\| false`)).waitFor()
     await read(app, 'mutation { deletePost(id: 1) }', { token })
     await view.page.getByText('no post').waitFor() // the subscription has ended, too
+    await view.run("test.show('post', '999999')")
+    await view.page.getByText('notFound').waitFor()
     await view.run("test.show('post', '2')")
-    await view.page.getByText(/^live .*, newest Seen at once \| false/).waitFor()
+    await view.page.getByText(/^live \|\s+\| 2 .*, newest none Seen at once and later \| false/).waitFor()
 
     const requests = await held(view.page)
     await view.run('test.refetch()')
@@ -87,6 +108,7 @@ describe('The hooks for React, in StrictMode', { skip: browserMissing }, () => {
     const seen = (await view.run('test.seen')) as readonly string[]
     const other = seen.filter(text => /4 |abort/.test(text) && !text.includes('4 no data'))
     assert.deepEqual([other, seen.at(-1)?.includes(post.title)], [[], true])
+    assert.equal(await view.run('test.refetches.size'), 1, 'refetch never changes')
   })
 
   it('read once more for all that happened while they read, and keep the data when that fails', async () => {
@@ -97,9 +119,11 @@ describe('The hooks for React, in StrictMode', { skip: browserMissing }, () => {
     const requests = await held(view.page)
     await view.run('test.refetch()')
     const first = await requests.next()
+    await view.page.getByText(/\| loading/).waitFor()
     await view.run('for (let n = 0; n < 50; n++) test.refetch()')
     await first.continue()
     const second = await requests.next()
+    assert.match(await view.body(), /\| loading/)
     await second.abort()
     await view.page.getByText(/\| false \| .*reached/i).waitFor()
     assert.ok((await view.body()).startsWith(before.slice(0, -' | '.length)), 'the data is still there')
@@ -116,6 +140,8 @@ describe('The hooks for React, in StrictMode', { skip: browserMissing }, () => {
     await view.run("test.duet.signIn({ email: 'ada@example.com', password: 'demo-password' })")
     await view.page.getByText('user 1: Ada Lovelace').waitFor()
     const requests = await held(view.page, '**/users/me')
+    await view.run("test.duet.signIn({ email: 'ada@example.com', password: 'demo-password' })")
+    assert.deepEqual([await view.body(), requests.waiting], ['user 1: Ada Lovelace', []], 'the same user')
     await view.run("test.duet.signIn({ email: 'grace@example.com', password: 'demo-password' })")
     await view.page.getByText('user 2: undefined').waitFor()
     await requests.release()
