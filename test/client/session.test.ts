@@ -550,8 +550,13 @@ describe('A stored session of the client', () => {
       clearTimeout(timer)
     }
     try {
-      using client = alone(tokenFor(1, Date.now() / 1000), () => Response.json({ id: 1 }), systemClock).client
-      await users(client.duet).me()
+      const answer = () => Response.json({ id: 1, isAwaited: timers[1]?.hasRef() })
+      using client = alone(tokenFor(1, Date.now() / 1000), answer, systemClock).client
+      assert.deepEqual(
+        await users(client.duet).me(),
+        { id: 1, isAwaited: true },
+        'while a request is under way, it does',
+      )
       assert.deepEqual([timers[0]?.hasRef(), cleared], [false, timers.slice(1)])
       client.duet.close()
       assert.ok(cleared.includes(timers[0]))
