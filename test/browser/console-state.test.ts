@@ -55,6 +55,7 @@ test('a copied curl command names the method only if it differs from the default
   assert.equal(curl({ ...entry, method: 'DELETE' }), `curl -sS -X DELETE ${url}`)
   assert.equal(curl({ ...entry, method: 'POST', body: "it's" }), `curl -sS ${url} --data-raw 'it'\\''s'`)
   assert.equal(curl({ ...entry, method: 'PATCH', body: '{}' }), `curl -sS -X PATCH ${url} --data-raw '{}'`)
+  assert.equal(curl({ ...entry, headers: { accept: '*/*' } }), `curl -sS ${url} -H 'accept: */*'`)
   assert.equal(curl({ ...entry, authorized: true }), `curl -sS ${url} -H "Authorization: Bearer $TOKEN"`)
 })
 

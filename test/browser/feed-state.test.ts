@@ -121,9 +121,12 @@ test('what is followed is read when events arrive or after a second, and followe
   }
   begun.at(-1)?.watcher.onReadAnew?.('start')
   assert.equal(reads, 2)
+  begun.at(-1)?.watcher.onError?.(failed)
+  mock.timers.tick(2000)
+  assert.equal(begun.length, 5, 'after a success the pauses are short again')
   begun.at(-1)?.watcher.onError?.(new DuetError('notFound', 'Post not found'))
   mock.timers.tick(60_000)
-  assert.deepEqual([ends, begun.length], [1, 4], 'what is gone is not followed again')
+  assert.deepEqual([ends, begun.length], [1, 5], 'what is gone is not followed again')
   stop()
 
   const leave = start()
@@ -132,7 +135,7 @@ test('what is followed is read when events arrive or after a second, and followe
   begun.at(-1)?.watcher.onError?.(failed)
   leave()
   mock.timers.tick(60_000)
-  assert.equal(begun.length, 5)
+  assert.equal(begun.length, 6)
   const known = start()
   known()
   mock.timers.tick(60_000)

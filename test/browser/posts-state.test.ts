@@ -354,7 +354,11 @@ describe('the state of posts in the console', () => {
     const base = { title: 'Old', content: 'Text', updatedAt: at(0) }
     await state.updatePost('95', { base, title: 'New', content: 'Text' })
     await state.updatePost('95', { base, title: 'Old', content: 'Text' })
-    assert.deepEqual(written, [{ id: '95', title: 'New', ifUpdatedAt: at(0) }])
+    await state.updatePost('95', { base, title: 'Old', content: '' })
+    assert.deepEqual(written, [
+      { id: '95', title: 'New', ifUpdatedAt: at(0) },
+      { id: '95', content: '', ifUpdatedAt: at(0) },
+    ])
   })
 
   it('at most eight posts are open: a ninth closes the first', async () => {
