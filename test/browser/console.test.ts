@@ -26,6 +26,8 @@ describe('the console', { skip: browserMissing }, () => {
       RATE_LIMIT_MAX: '1000',
       LOGIN_LIMIT_MAX: '0',
       METRICS_TOKEN: metricsToken,
+      CURRENCY: 'EUR',
+      CURRENCY_DIGITS: '2',
     })
     browser = await startBrowser()
   })
@@ -319,6 +321,72 @@ describe('the console', { skip: browserMissing }, () => {
     view.assertNoTroubles()
   })
 
+  it('pays what is written once, whichever answers are lost and whatever is tried again or sent again', async () => {
+    await using view = await open({ tab: '/payments', as: ada })
+    const { page } = view
+    const amount = page.getByLabel('Amount (EUR)')
+    for (const wrong of ['0', '0.001', '10000000000.01', 'ten']) {
+      await amount.fill(wrong)
+      assert.equal(await page.locator('input:invalid').count(), 1, wrong)
+    }
+    const pay = async (text: string) => {
+      await amount.fill(text)
+      await view.button('Pay').click()
+    }
+    const lose = ({ made }: { made: boolean }) => {
+      const answer = async (route: Route) => {
+        if (made) await route.fetch()
+        await route.fulfill({ status: 503, headers: { 'retry-after': '60' }, json: { error: 'No answer in time' } })
+      }
+      return page.route(/\/payments$/, answer, { times: 1 })
+    }
+    const said = (text: string) => page.locator('.receipt strong').getByText(text).waitFor()
+    await page.route(/\/payments$/, route => route.fulfill({ status: 503 }), { times: 1 }) // the client tries again
+    await pay('12.5')
+    await said('€12.50 is made')
+    const first = Number((await page.locator('.receipt strong').innerText()).split(' ')[1])
+    await lose({ made: true })
+    await view.button('Send it again').click()
+    await view.button('Try again').waitFor()
+    await pay('12.5') // the same amount, but another payment
+    await said(`Payment ${first + 1} of €12.50 is made`)
+    assert.equal(await amount.inputValue(), '')
+
+    await lose({ made: true })
+    await pay('8')
+    await view.button('Try again').waitFor()
+    await view.button('Send it again').click() // of the payment before
+    await said(`This was payment ${first + 1} of €12.50 again`)
+    assert.equal(await amount.inputValue(), '8')
+    await view.button('Pay').click()
+    await said(`This was payment ${first + 2} of €8.00 again`)
+    assert.equal(await amount.inputValue(), '')
+
+    await lose({ made: false })
+    await pay('3')
+    await view.button('Try again').waitFor()
+    await amount.fill('4')
+    await view.button('Try again').click()
+    await said(`Payment ${first + 3} of €4.00 is made`)
+    await lose({ made: true })
+    await view.button('Send it again').click()
+    await view.button('Try again').waitFor()
+    await amount.fill('5')
+    await view.button('Try again').click()
+    await said(`This was payment ${first + 3} of €4.00 again`)
+    assert.equal(await amount.inputValue(), '5')
+    await view.show('Requests')
+    const log = (await page.locator('tbody tr').allInnerTexts()).map(row => row.split('\t').slice(1, 3).join(' '))
+    assert.deepEqual(
+      log.flatMap(row => (row.startsWith('POST') ? [row.slice('POST/payments '.length)] : [])), // newest first
+      ['replay 200', '503', '201', '503', 'replay 200', 'replay 200', '503', '201', '503', 'attempt 2 201', '503'],
+    )
+    await view.button('Clear').click()
+    await page.getByText('No requests yet').waitFor()
+    assert.ok(await view.button('Clear').isDisabled())
+    view.assertNoTroubles({ refusals: true })
+  })
+
   it('shows whether the service is ready, and draws charts of requests, sockets and delays while they arrive, which it asks for only then', async () => {
     await using view = await open({ as: ada })
     const { page } = view
@@ -387,6 +455,7 @@ describe('the console', { skip: browserMissing }, () => {
     assert.equal(await checks.count(), 0)
     await page.getByLabel('Show health checks, too').check()
     await checks.first().waitFor()
+    await page.getByText('no answer').first().waitFor()
     view.assertNoTroubles({ refusals: true })
   })
 })
