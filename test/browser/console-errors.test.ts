@@ -124,7 +124,8 @@ describe('the console, when a request fails', { skip: browserMissing }, () => {
 
   it('takes the banner away with the first answer after an outage, even before events arrive again', async () => {
     await using proxy = await Wire.to(new URL(app.url))
-    await using view = await ConsolePage.open(browser, `http://127.0.0.1:${proxy.port}`, { tab: '/requests' })
+    const options = { tab: '/requests', offline: false } // with its own browser context, because of the clock
+    await using view = await ConsolePage.open(browser, `http://127.0.0.1:${proxy.port}`, options)
     const { page } = view
     const banner = page.getByText('The service cannot be reached')
     await page.getByText('Live', { exact: true }).waitFor()
