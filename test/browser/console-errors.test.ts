@@ -50,12 +50,13 @@ describe('the console, when a request fails', { skip: browserMissing }, () => {
     await view.context.setOffline(true)
     await page.getByText('You are offline').waitFor()
     await view.button('Publish').click()
-    const notice = page.getByRole('form').getByRole('alert') // the reading of the feed may fail as well
+    const notice = page.getByRole('form').getByRole('alert')
     await notice.getByText('The service could not be reached').waitFor()
     await view.context.setOffline(false)
     await page.getByText('You are offline').waitFor({ state: 'hidden' })
     await page.reload()
     assert.equal(await page.getByLabel('Title').inputValue(), 'Written on a train')
+    await page.getByRole('article').first().waitFor() // the feed is read
     await view.context.setOffline(true)
     await view.button('Publish').click()
     await notice.waitFor()
