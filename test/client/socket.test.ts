@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { live } from '../../client/src/index.ts'
-import { waitUntil } from '../support/wait.ts'
+import { waitUntil, within } from '../support/wait.ts'
 import { connectTo, ManualClock, type PostAdded, postAdded, recorder, tokenFor, uncaughtDuring } from './support.ts'
 
 /** A WebSocket without a network. The test plays the service. */
@@ -251,6 +251,25 @@ describe('The socket of the client', () => {
     subscribe()
     await new Promise(setImmediate)
     assert.equal(FakeSocket.all.length, 1)
+  })
+
+  it('is opened anew for who subscribes after close(): it follows the next user, and is closed again', async () => {
+    FakeSocket.all.length = 0
+    const token = tokenFor(2)
+    const fetch = async () => Response.json({ token }, { status: 201 })
+    const { duet } = connectTo({ url: 'http://duet.test' }, { clock: new ManualClock(0), WebSocket: FakeSocket, fetch })
+    const before = recorder()
+    live(duet).subscribe<PostAdded>(postAdded, {}, before.watcher)
+    duet.close()
+    const again = recorder()
+    live(duet).subscribe<PostAdded>(postAdded, {}, again.watcher)
+    await duet.signIn({ email: 'grace@example.com', password: 'demo-password' })
+    await new Promise(setImmediate)
+    const socket = FakeSocket.all.at(-1) ?? assert.fail('no socket')
+    socket.accept()
+    assert.deepEqual(socket.sent[0]?.payload, { Authorization: `Bearer ${token}`, positions: true })
+    duet.close()
+    assert.deepEqual([before.received, again.received, socket.isClosed], [['end'], ['start', 'end'], true])
   })
 
   it('is closed if the service sends nothing for too long', async () => {
@@ -503,6 +522,19 @@ describe('The socket of the client', () => {
     assert.equal(await titleOf(events.next()), 'three')
     const left = [events.return?.(), events.next()]
     assert.deepEqual(await Promise.all(left), Array(2).fill({ done: true, value: undefined }))
+    client.duet.close()
+  })
+
+  it('ends all readers of an iterator that wait when it ends', async () => {
+    const { client, socket } = await start()
+    socket.accept()
+    const events = live(client.duet).iterate<PostAdded>(postAdded)
+    const reads = [events.next(), events.next(), events.next()]
+    socket.next('the last one')
+    socket.say({ type: 'complete', id: socket.subscribed.at(-1)?.id })
+    const [first, ...others] = await within(Promise.all(reads), 'the end of each reader')
+    assert.equal(first?.value?.postAdded.title, 'the last one')
+    assert.deepEqual(others, Array(2).fill({ done: true, value: undefined }))
     client.duet.close()
   })
 })
