@@ -40,14 +40,14 @@ export function useQuery<const S extends Selection<Schema.Query>>(
 /** Like `useQuery`, for any function that reads. It is called again when the key changes. */
 export function useRead<Data>(duet: Duet, key: unknown, read: (signal: AbortSignal) => Promise<Data>): Reading<Data> {
   const id = JSON.stringify([key, useSession(duet)?.userId])
-  const [last, setLast] = useState<Partial<Reading<Data>> & { readonly id?: string }>({})
+  const [last, setLast] = useState<Partial<Reading<Data>> & { readonly duet?: Duet; readonly id?: string }>({})
   const current = useRef<() => unknown>(() => {})
   const refetch = useCallback(() => void current.current(), [])
 
   useEffect(() => {
     const stop = new AbortController()
     const tell = (part: Partial<Reading<Data>>) => {
-      if (!stop.signal.aborted) setLast(old => ({ ...(old.id === id && old), id, ...part }))
+      if (!stop.signal.aborted) setLast(old => ({ ...(old.duet === duet && old.id === id && old), duet, id, ...part }))
     }
     let isReading = false
     let isWanted = false
@@ -71,7 +71,7 @@ export function useRead<Data>(duet: Duet, key: unknown, read: (signal: AbortSign
     return () => stop.abort()
   }, [duet, id])
 
-  const { data, error, isLoading = true } = last.id === id ? last : {}
+  const { data, error, isLoading = true } = last.duet === duet && last.id === id ? last : {}
   return { data, error, isLoading, refetch }
 }
 
@@ -102,7 +102,10 @@ export function useLive<const S extends Selection<Schema.Subscription>>(
       onEnd: readAnew,
       onError: error => setFailed({ id, error }),
     })
-    return () => subscription.close()
+    return () => {
+      subscription.close()
+      setFailed(undefined)
+    }
   }, [duet, id])
 
   return { ...state, error: failed?.id === id ? failed.error : undefined }

@@ -9,7 +9,7 @@ const page = globalThis as unknown as {
   readonly location: { readonly origin: string }
   test: { readonly seen: string[]; readonly refetches: Set<() => void> }
 }
-const duet = connect({ url: page.location.origin })
+let duet = connect({ url: page.location.origin })
 
 function Post({ id }: { readonly id: string }) {
   const { data, error, isLoading, refetch } = useQuery(duet, {
@@ -60,6 +60,9 @@ page.test = Object.assign(
   {
     duet,
     live: () => live(duet).state.state,
+    connectAnew: () => {
+      duet = connect({ url: page.location.origin })
+    },
     show: (view: keyof typeof views | 'nothing', id = '1') =>
       root.render(
         view === 'nothing' ? null : createElement(StrictMode, null, createElement(views[view] as typeof Post, { id })),

@@ -111,6 +111,26 @@ describe('The hooks for React, in StrictMode', { skip: browserMissing }, () => {
     assert.equal(await view.run('test.refetches.size'), 1, 'refetch never changes')
   })
 
+  it('show no error of an earlier subscription, and no data of another connection', async () => {
+    const post = () =>
+      read<{ createPost: { id: string } }>(app, 'mutation { createPost(title: "t", content: "c") { id } }', { token })
+    const id = String(Number((await post()).createPost.id) + 1)
+    await using view = await opened()
+    await view.run(`test.show('post', '${id}')`)
+    await view.page.getByText(`notFound | ${id} no post`).waitFor()
+    await view.run("test.show('post', '7')")
+    await view.page.getByText(/^live \|\s+\| 7 .* \| false/).waitFor()
+    assert.equal((await post()).createPost.id, id)
+    await view.run(`test.show('post', '${id}')`)
+    await view.page.getByText(new RegExp(`^live \\|\\s+\\| ${id} t: 0, newest none \\| false`)).waitFor()
+
+    const requests = await held(view.page)
+    await view.run(`test.connectAnew(); test.show('post', '${id}')`)
+    await view.page.getByText(`${id} no data, newest none | loading`).waitFor()
+    await requests.release()
+    await view.page.getByText(`${id} t: 0, newest none | false`).waitFor()
+  })
+
   it('read once more for all that happened while they read, and keep the data when that fails', async () => {
     await using view = await opened()
     await view.run("test.show('post', '6')")
