@@ -121,7 +121,7 @@ describe('the health in the console', () => {
   it('is drawn from two samples on: sums of all series per second, the latest delay, and the newest 60', async t => {
     stopTime(t)
     using page = new StatePage({ settings: { metrics: 'open' } })
-    const state = await page.load('health')
+    const state = await page.load('health', 'session')
     let [requests, events] = [0, 0]
     const lag = 'duet_events_lag_seconds'
     page.answers['GET /metrics'] = (_, headers) =>
@@ -158,5 +158,8 @@ nodejs_eventloop_lag_p99_seconds 0.005
     const rates = state.points.value.map((point: { requestsPerSecond: number }) => point.requestsPerSecond)
     assert.deepEqual([rates.length, rates[0]], [60, 1])
     stop()
+    state.metricsToken.value = 'A token'
+    state.visits.value++
+    assert.deepEqual([state.points.value, state.metricsToken.value], [[], ''], 'the next user gets neither')
   })
 })

@@ -528,6 +528,13 @@ describe('the feed of the console', () => {
     page.answers.Posts = answer ?? assert.fail()
     await reconnect()
     assert.equal(state.readFeed.problem.value, undefined)
+    page.answers.Posts = () => assert.fail('no answer')
+    state.readFeed.run()
+    await settled()
+    page.answers.Posts = answer ?? assert.fail()
+    page.tell('online')
+    await settled()
+    assert.equal(state.readFeed.problem.value, undefined, 'also if the socket has stayed open')
   })
 
   it('reads likes from time to time and at each focus while it is seen, at most every two seconds', async t => {

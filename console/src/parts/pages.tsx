@@ -41,13 +41,15 @@ export function usePages<Item extends { readonly id: number }>(options: Options<
     go(former?.filter === filter ? former.trail : [undefined])
   }, [filter])
   const page = kept.value
+  /** If another filter could not be read, the page is still that of the former one. */
+  const turnTo = (trail: Page<Item>['trail']) => go(page?.filter === filter ? trail : [undefined])
   return {
     page,
     busy,
     problem,
     again,
-    next: () => page && go([...page.trail, page.items.at(-1)?.id]),
-    previous: () => page && go(page.trail.slice(0, -1)),
+    next: () => page && turnTo([...page.trail, page.items.at(-1)?.id]),
+    previous: () => page && turnTo(page.trail.slice(0, -1)),
     change: item => {
       const shown = kept.peek()
       if (shown !== undefined) {

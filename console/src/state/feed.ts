@@ -48,11 +48,14 @@ export function watchFeed(): void {
   setInterval(() => {
     if (!document.hidden) readFigures.run()
   }, figuresMs)
-  api.live.onState(({ state }) => {
-    if (state !== 'live') return
+  const retry = () => {
     if (readFeed.problem.peek() !== undefined) readFeed.run()
     retryOpenPosts()
+  }
+  api.live.onState(({ state }) => {
+    if (state === 'live') retry()
   })
+  addEventListener('online', retry) // the socket may have stayed open
 }
 
 /** Shows the feed. It is read once, and kept up to date by events. */

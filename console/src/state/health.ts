@@ -2,6 +2,7 @@ import { signal } from '@preact/signals'
 import { isDuetError } from '../../../client/src/index.ts'
 import { duet } from '../client.ts'
 import { settings } from '../settings.ts'
+import { visits } from './session.ts'
 
 /** The values of `/metrics` at one moment. */
 interface Sample {
@@ -35,6 +36,13 @@ const pointsKept = 60
 const everyMs = 2000
 
 let previous: Sample | undefined
+
+// The next user may not be an operator.
+visits.subscribe(() => {
+  metricsToken.value = ''
+  points.value = []
+  previous = undefined
+})
 
 /** Checks the service every two seconds. Returns a function that stops this. */
 export function watchHealth(): () => void {
