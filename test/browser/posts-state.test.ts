@@ -273,6 +273,19 @@ describe('the state of posts in the console', () => {
     later.resolve({ post: { ...post(81), comments } })
     await settled()
     assert.deepEqual(textsOf(81), ['Changed', 'Comment 804'])
+
+    const first = Promise.withResolvers<unknown>()
+    event('postAdded', post(82))
+    page.answers.Post = () => first.promise
+    state.openComments('82')
+    await settled()
+    event('commentUpdated', comment(821, { text: 'Changed', updatedAt: at(1) }), '82')
+    page.answers.Post = () => ({
+      post: { ...post(82), comments: [comment(821, { text: 'Changed', updatedAt: at(1) })] },
+    })
+    first.resolve({ post: { ...post(82), comments: [comment(821)] } })
+    await settled()
+    assert.deepEqual(textsOf(82), ['Changed'])
   })
 
   it('a comment or post that is left before its answer comes stays closed', async () => {
@@ -508,6 +521,29 @@ describe('the feed of the console', () => {
     assert.deepEqual([shown(), state.morePosts.value], [idsOf(stored.slice(0, 500)), true], 'without a gap')
     for (let count = 0; count < 20; count++) await state.readOlderPosts()
     assert.deepEqual(shown(), idsOf(stored))
+  })
+
+  it('does not show an older post because its page is open or its text was changed while the feed was read', async () => {
+    using page = new StatePage()
+    const stored = posts(25)
+    const { state, shown } = await feedOf(page, stored)
+    const { Posts: answer = assert.fail } = page.answers
+    page.answers.Post = () => ({ post: { ...post(3), comments: [] } })
+    const leave = state.openPage('3')
+    await settled()
+    const late = Promise.withResolvers<void>()
+    page.answers.Posts = async (...sent) => {
+      await late.promise
+      return answer(...sent)
+    }
+    state.readFeed.run()
+    await settled()
+    page.sockets.at(-1)?.event('postUpdated', post(3, { title: 'Changed', updatedAt: at(1) }))
+    page.sockets.at(-1)?.event('postAdded', post(26))
+    late.resolve()
+    await settled()
+    assert.deepEqual([shown(), state.posts.value.get('3').title], [['26', ...idsOf(stored.slice(0, 10))], 'Changed'])
+    leave()
   })
 
   it('is read again when events arrive, if it could not be read', async () => {
