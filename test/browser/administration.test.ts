@@ -562,6 +562,16 @@ describe('the administration in the console', { skip: browserMissing }, () => {
     await other.button('Pay €3.60').click()
     await other.button('Try again').click()
     await other.page.getByText('Difference Express').waitFor()
+
+    const { id: paid } = await order(1)
+    await other.page.goto(`${app.url}/console#/orders/${paid}`)
+    await other.page.route(/\/payment$/, route => route.fulfill({ status: 409 }), { times: 1 })
+    await other.button('Pay €3.60').click()
+    const unpaid = other.page.getByText('Nothing is paid yet.')
+    await unpaid.waitFor()
+    await other.button('Pay €3.60').click()
+    await other.page.getByText('Difference Express').waitFor()
+    assert.equal(await unpaid.count(), 0) // it is paid now
     for (const each of [view, other]) each.assertNoTroubles({ refusals: true })
   })
 

@@ -606,6 +606,41 @@ describe('the feed of the console', () => {
     assert.deepEqual(limits, [2, 2])
   })
 
+  it('asks for the numbers of its newest 300 posts at most, so that the service does not refuse to tell them', async t => {
+    mock.timers.enable({ apis: ['setTimeout'] })
+    t.after(() => mock.timers.reset())
+    using page = new StatePage()
+    const { state } = await feedOf(page, [])
+    for (let id = 1; id <= 340; id++) page.sockets.at(-1)?.event('postAdded', post(id))
+    page.answers.Figures = ({ limit }: { limit: number }) => ({
+      posts: posts(340, limit).map(each => ({ ...each, likes: 1 })),
+    })
+    page.tell('focus')
+    await settled()
+    assert.equal(state.feed.value.length, 340)
+    assert.deepEqual(
+      state.feed.value.filter(({ likes }: Post) => likes === 1).map(({ id }: Post) => id),
+      idsOf(posts(340, 300)),
+    )
+  })
+
+  it('takes no number of comments from older posts whose answer comes after a newer event', async () => {
+    using page = new StatePage()
+    const { state, shown } = await feedOf(page, posts(12))
+    page.answers.Post = () => ({ post: { ...post(1), comments: [] } })
+    const leave = state.openPage('1') // so that it is known before the feed shows it
+    await settled()
+    leave()
+    const late = Promise.withResolvers<unknown>()
+    page.answers.Posts = () => late.promise
+    const reading = state.readOlderPosts()
+    page.sockets.at(-1)?.event('postUpdated', post(1, { title: 'New', commentCount: 2, updatedAt: at(1) }))
+    late.resolve({ posts: [post(2), post(1)] })
+    await reading
+    const { title, commentCount } = state.posts.value.get('1')
+    assert.deepEqual([shown().at(-1), title, commentCount], ['1', 'New', 2])
+  })
+
   it('shows what the user writes without waiting for events', async () => {
     using page = new StatePage()
     const { state } = await feedOf(page, posts(1))
