@@ -154,7 +154,8 @@ nodejs_eventloop_lag_p99_seconds 0.005
     assert.deepEqual(state.points.value.at(-1), { requestsPerSecond: 0, eventDelayMs: 125, ...others })
     await next(-1, 0)
     assert.equal(state.points.value.length, 4)
-    for (let count = 0; count < 57; count++) await next(3, 0)
+    assert.deepEqual(await next(3, 0), [3, 125]) // it counts from there on
+    for (let count = 0; count < 56; count++) await next(3, 0)
     const rates = state.points.value.map((point: { requestsPerSecond: number }) => point.requestsPerSecond)
     assert.deepEqual([rates.length, rates[0]], [60, 1])
     stop()

@@ -320,6 +320,7 @@ describe('accounts in the console', { skip: browserMissing }, () => {
     }
     await view.button('Try again').last().click()
     await view.page.getByRole('heading', { name: 'Sign in', level: 1 }).waitFor()
+    assert.equal(await view.page.getByLabel('E-mail').inputValue(), '') // the next user types another one
     await waitUntil(async () => (await send(app, 'GET /users/me', undefined, elsewhere)).status === 401)
     assert.equal(await view.page.getByRole('dialog').count(), 0)
   })
