@@ -624,6 +624,22 @@ describe('the feed of the console', () => {
     )
   })
 
+  it('keeps the number of comments of an event that is newer than the numbers that arrive after it', async t => {
+    mock.timers.enable({ apis: ['setTimeout'] })
+    t.after(() => mock.timers.reset())
+    using page = new StatePage()
+    const { state } = await feedOf(page, posts(1))
+    const late = Promise.withResolvers<unknown>()
+    page.answers.Figures = () => late.promise
+    page.tell('focus')
+    await settled()
+    page.sockets.at(-1)?.event('postUpdated', post(1, { commentCount: 2, updatedAt: at(1) }))
+    late.resolve({ posts: [{ id: '1', likes: 3, commentCount: 1 }] })
+    await settled()
+    const { likes, commentCount } = state.posts.value.get('1')
+    assert.deepEqual([likes, commentCount], [3, 2])
+  })
+
   it('takes no number of comments from older posts whose answer comes after a newer event', async () => {
     using page = new StatePage()
     const { state, shown } = await feedOf(page, posts(12))
