@@ -160,7 +160,9 @@ nodejs_eventloop_lag_p99_seconds 0.005
     assert.deepEqual([rates.length, rates[0]], [60, 1])
     stop()
     state.metricsToken.value = 'A token'
+    state.metricsRefused.value = true
     state.visits.value++
     assert.deepEqual([state.points.value, state.metricsToken.value], [[], ''], 'the next user gets neither')
+    assert.equal(state.metricsRefused.value, false, 'the next user has tried none')
   })
 })

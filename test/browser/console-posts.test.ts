@@ -216,6 +216,43 @@ describe('posts in the console', { skip: browserMissing }, () => {
     view.assertNoTroubles({ refusals: true })
   })
 
+  it('keeps what the user writes into an edit while it is saved, and saves that, too, without a question', async () => {
+    const id = await write('To be saved twice')
+    await elsewhere('comment', { id, text: 'First words' })
+    await using view = await open({ tab: `/posts/${id}`, as: ada })
+    const { page } = view
+    let held = Promise.withResolvers<void>()
+    await page.route(/graphql$/, async route => {
+      if (route.request().postData()?.includes('mutation Update')) await held.promise
+      await route.continue()
+    })
+    const save = page.locator('button:enabled', { hasText: 'Save' })
+    await view.button('Edit “To be saved twice”').click()
+    await page.getByLabel('Title').fill('Saved twice')
+    await save.click()
+    await page.getByLabel('Text').fill('Written before the answer')
+    held.resolve()
+    await save.waitFor()
+    assert.equal(await page.getByLabel('Text').inputValue(), 'Written before the answer')
+    assert.equal(await page.getByText('Somebody has changed').count(), 0)
+    await save.click()
+    await view.post('Saved twice').getByText('Written before the answer').waitFor()
+
+    held = Promise.withResolvers()
+    await view.button('Edit the comment of Grace Hopper').click()
+    const words = page.getByLabel('The comment', { exact: true })
+    await words.fill('Second words')
+    await save.click()
+    await words.fill('Third words')
+    held.resolve()
+    await save.waitFor()
+    assert.equal(await page.getByText('Somebody has changed').count(), 0)
+    await save.click()
+    await view.post('Saved twice').locator('.comment').getByText('Third words').waitFor()
+    await save.waitFor({ state: 'detached' })
+    view.assertNoTroubles()
+  })
+
   it('shows after a lost connection what others did meanwhile', async () => {
     const id = await write('Before the break')
     const gone = await write('Deleted in the break')

@@ -40,6 +40,7 @@ let previous: Sample | undefined
 // The next user may not be an operator.
 visits.subscribe(() => {
   metricsToken.value = ''
+  metricsRefused.value = false
   points.value = []
   previous = undefined
 })

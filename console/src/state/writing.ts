@@ -10,14 +10,19 @@ export async function createPost({ title, content }: NewPost): Promise<void> {
   addPost((await api.graphql.mutate<{ createPost: PostData }>(documents.createPost, variables)).createPost)
 }
 
-/** Writes what the user has changed, unless somebody else has changed the post meanwhile. */
-export async function updatePost(id: string, edit: PostEdit): Promise<void> {
+/**
+ * Writes what the user has changed, unless somebody else has changed the post meanwhile. Returns what is stored now, as
+ * the base of another edit.
+ */
+export async function updatePost(id: string, edit: PostEdit): Promise<PostEdit['base']> {
   const changes = changesOf(edit)
-  if (Object.keys(changes).length === 0) return
+  if (Object.keys(changes).length === 0) return edit.base
   const variables = { id, ...changes, ifUpdatedAt: edit.base.updatedAt }
   const asked = latestEvent()
   const { updatePost } = await api.graphql.mutate<{ updatePost: PostData }>(documents.updatePost, variables)
   takePost(updatePost, asked)
+  const { title, content, updatedAt } = updatePost
+  return { title, content, updatedAt }
 }
 
 /** The fields that differ from the post when the edit began. */
@@ -44,11 +49,13 @@ export async function addComment(postId: string, text: string): Promise<void> {
   )
 }
 
-export async function updateComment(postId: string, id: string, { base, text }: CommentEdit): Promise<void> {
-  if (text === base.text) return
+export async function updateComment(postId: string, id: string, edit: CommentEdit): Promise<CommentEdit['base']> {
+  const { base, text } = edit
+  if (text === base.text) return base
   const variables = { id, text, ifUpdatedAt: base.updatedAt }
   const { updateComment } = await api.graphql.mutate<{ updateComment: CommentData }>(documents.updateComment, variables)
   takeChangedComment(postId, updateComment)
+  return { text: updateComment.text, updatedAt: updateComment.updatedAt }
 }
 
 export async function deleteComment(postId: string, id: string): Promise<void> {

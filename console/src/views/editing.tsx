@@ -21,7 +21,8 @@ interface Props<Kind extends Edit> {
   readonly draft: Signal<Kind | undefined>
   /** What is stored now. */
   readonly stored: Kind['base']
-  readonly save: (edit: Kind) => Promise<void>
+  /** Returns what is stored then. */
+  readonly save: (edit: Kind) => Promise<Kind['base']>
   /** The same changes, made to what is stored now. */
   readonly onStored: (edit: Kind) => Kind
   /** The fields that the user has changed, if there are several. */
@@ -48,8 +49,11 @@ export function Editing<Kind extends Edit>(props: Props<Kind>) {
   const trySaving = (mine: Kind) =>
     action.run(async () => {
       try {
-        await save(mine)
-        done()
+        const base = await save(mine)
+        comparing.value = false
+        const written = draft.peek()
+        if (written === edit) done()
+        else if (written !== undefined) draft.value = { ...written, base } // the user has gone on writing
       } catch (error) {
         if (!isDuetError(error, 'conflict')) throw error
         await readPost(postId)
