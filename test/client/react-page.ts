@@ -7,7 +7,11 @@ import { useLive, useQuery, useRead, useSession } from '../../client/src/react.t
 const page = globalThis as unknown as {
   readonly document: { readonly body: Parameters<typeof createRoot>[0] }
   readonly location: { readonly origin: string }
-  test: { readonly seen: string[]; readonly refetches: Set<() => void> }
+  test: {
+    readonly seen: string[]
+    readonly refetches: Set<() => void>
+    readonly reads: { readonly id: string; readonly answer: (data: string) => void }[]
+  }
 }
 let duet = connect({ url: page.location.origin })
 
@@ -42,6 +46,17 @@ function Own() {
   return `user ${session?.userId ?? 'none'}: ${data?.name ?? error?.message}`
 }
 
+/** Reads what the test answers, whatever the signal says. */
+function Answered({ id }: { readonly id: string }) {
+  const { data, refetch } = useRead(
+    duet,
+    id,
+    () => new Promise<string>(answer => void page.test.reads.push({ id, answer })),
+  )
+  Object.assign(page.test, { refetch })
+  return `${id}: ${data}`
+}
+
 /** Compiled, never rendered: the types of the hooks are those of `query` and `subscribe`. */
 export function Refused() {
   // @ts-expect-error: "Post has no field nope"
@@ -53,10 +68,10 @@ export function Refused() {
   return data.posts[0]?.title
 }
 
-const views = { post: Post, own: Own }
+const views = { post: Post, own: Own, answered: Answered }
 const root = createRoot(page.document.body)
 page.test = Object.assign(
-  { seen: [], refetches: new Set<() => void>() },
+  { seen: [], refetches: new Set<() => void>(), reads: [] },
   {
     duet,
     live: () => live(duet).state.state,

@@ -153,6 +153,18 @@ describe('The hooks for React, in StrictMode', { skip: browserMissing }, () => {
     await view.page.getByText(before, { exact: true }).waitFor()
   })
 
+  it('do not read again for what is no longer shown', async () => {
+    await using view = await opened()
+    await view.run("test.show('answered', '1')")
+    await view.page.waitForFunction('test.reads.length === 2') // StrictMode begins twice
+    await view.run('test.refetch()')
+    await view.run("test.show('answered', '2')")
+    await view.page.waitForFunction('test.reads.length === 3')
+    await view.run("for (const { id, answer } of [...test.reads]) answer('answer ' + id)")
+    await view.page.getByText('2: answer 2').waitFor()
+    assert.deepEqual(await view.run('test.reads.map(({ id }) => id)'), ['1', '1', '2'])
+  })
+
   it('follow the session: each user gets their own data, and nobody that of another', async () => {
     await using view = await opened()
     await view.run("test.show('own')")

@@ -17,6 +17,7 @@ import {
 } from '../../client/src/index.ts'
 import { startTestApp } from '../support/app.ts'
 import { runs } from '../support/form.ts'
+import { within } from '../support/wait.ts'
 import { connectTo, type TestClient } from './support.ts'
 
 /** `true` if the two types are the same, also in what may be null or absent. */
@@ -99,11 +100,11 @@ describe('A selection', () => {
       { postAdded: line },
       { onData: ({ postAdded }) => heard.resolve(postAdded), onReadAnew: () => begun.resolve() },
     )
-    await Promise.all([begun.promise, joined.promise])
+    await within(Promise.all([begun.promise, joined.promise]), 'the begin of both subscriptions')
     const title = '"} { \\ $title1'
     const { createPost } = await mutate(duet, { createPost: { $: { title, content: 'x' }, ...line } })
     assert.deepEqual(createPost, { id: createPost.id, title, author: { name: 'Ada Lovelace' } })
-    assert.deepEqual(await heard.promise, createPost)
+    assert.deepEqual(await within(heard.promise, 'the event'), createPost)
     assert.deepEqual(await events.next(), { done: false, value: { postAdded: { title } } })
     await events.return?.()
     subscription.close()

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { live } from '../../client/src/index.ts'
+import { iterate, live } from '../../client/src/index.ts'
 import { waitUntil, within } from '../support/wait.ts'
 import { connectTo, ManualClock, type PostAdded, postAdded, recorder, tokenFor, uncaughtDuring } from './support.ts'
 
@@ -522,6 +522,18 @@ describe('The socket of the client', () => {
     assert.equal(await titleOf(events.next()), 'three')
     const left = [events.return?.(), events.next()]
     assert.deepEqual(await Promise.all(left), Array(2).fill({ done: true, value: undefined }))
+    client.duet.close()
+  })
+
+  it('begins the iterator of a selection where the caller says, and tells the caller of a gap', async () => {
+    const { client, socket } = await start()
+    socket.accept()
+    const told: string[] = []
+    iterate(client.duet, { postAdded: { title: true } }, { after: 'p1', onReadAnew: why => told.push(why) })
+    assert.deepEqual(socket.begun, { after: 'p1' })
+    socket.refuse('POSITION_UNKNOWN')
+    socket.pong()
+    assert.deepEqual(told, ['gap'])
     client.duet.close()
   })
 
