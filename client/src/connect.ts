@@ -70,13 +70,13 @@ export function connect(options: ConnectOptions): Duet {
     signOut: ({ everywhere = false } = {}) => keeper.signOut(everywhere),
     onSession: listener => keeper.listen(listener),
     async request<Body>(method: string, path: string | URL, call: CallOptions = {}) {
-      const token = await keeper.current()
+      const token = await unlessAborted(keeper.current(), call.signal)
       try {
         return await send<Body>(method, path, { ...call, token })
       } catch (error) {
         if (token === undefined || !isDuetError(error, 'unauthenticated')) throw error
         // The token may have expired on the way. A refused request has done nothing, so it may be sent again.
-        const next = await keeper.afterRefusal(token)
+        const next = await unlessAborted(keeper.afterRefusal(token), call.signal)
         if (next === undefined) throw error
         return await send<Body>(method, path, { ...call, token: next })
       }
@@ -88,6 +88,18 @@ export function connect(options: ConnectOptions): Duet {
   }
   internals.set(duet, { clock, keeper, closing, WebSocket: options.WebSocket })
   return duet
+}
+
+/** All calls wait for the same renewal, so a signal ends the wait of its call, not the renewal. */
+function unlessAborted<Value>(result: Promise<Value>, signal: AbortSignal | undefined): Promise<Value> {
+  if (signal === undefined) return result
+  let stop = () => {}
+  const aborted = new Promise<never>((_, reject) => {
+    stop = () => reject(signal.reason)
+    signal.addEventListener('abort', stop)
+    if (signal.aborted) stop()
+  })
+  return Promise.race([result, aborted]).finally(() => signal.removeEventListener('abort', stop))
 }
 
 function inMemory(): TokenStorage {

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { getEventListeners } from 'node:events'
 import { describe, it } from 'node:test'
 import { systemClock } from '../../client/src/clock.ts'
 import { type Clock, keepIn, users } from '../../client/src/index.ts'
@@ -6,7 +7,7 @@ import { startTestApp } from '../support/app.ts'
 import { TestClock } from '../support/clock.ts'
 import { createMember } from '../support/rest.ts'
 import { shared } from '../support/shared.ts'
-import { waitUntil } from '../support/wait.ts'
+import { waitUntil, within } from '../support/wait.ts'
 import { connectTo, interceptedFetch, ManualClock, tokenFor, uncaughtDuring } from './support.ts'
 
 const password = 'right password'
@@ -219,6 +220,40 @@ describe('A session of the client', () => {
     meanwhile = () => client.duet.signIn({ email: grace.email, password })
     await assert.rejects(users(client.duet).me(), { kind: 'unauthenticated' })
     assert.equal(client.duet.session?.userId, grace.id)
+  })
+
+  it('does not hold a call that its caller aborts: while the token is renewed, or when the call is repeated', async () => {
+    const cases = [
+      ['POST /tokens', 0],
+      ['POST /tokens', 2 * hour],
+      ['GET /users/me', 0],
+    ] as const
+    for (const [held, now] of cases) {
+      const stop = new AbortController()
+      const reason = new Error(`no longer needed: ${held} at ${now}`)
+      let isRenewed = now > 0
+      const fetch: typeof globalThis.fetch = async (input, init) => {
+        const line = `${init?.method} ${new URL(String(input)).pathname}`
+        if (line === 'GET /users/me' && !isRenewed) return Response.json({ error: 'Invalid token' }, { status: 401 })
+        isRenewed = true
+        if (line !== held) return Response.json({ token: tokenFor(1, 1) })
+        return new Promise((_, reject) => {
+          init?.signal?.addEventListener('abort', () => reject(init.signal?.reason))
+          stop.abort(reason)
+        })
+      }
+      const storage = { get: () => tokenFor(1), set: () => {} }
+      using client = connectTo({ url: 'http://duet.test' }, { fetch, storage, clock: new ManualClock(now) })
+      const call = users(client.duet).me({ signal: stop.signal })
+      assert.equal(
+        await within(
+          call.catch(error => error),
+          `the end of the call: ${reason.message}`,
+        ),
+        reason,
+      )
+      assert.deepEqual(getEventListeners(stop.signal, 'abort'), [])
+    }
   })
 
   it('does not end, and no call fails, if the token cannot be stored', async () => {
