@@ -20,7 +20,7 @@ import { startTestApp } from '../support/app.ts'
 import { freePort } from '../support/ports.ts'
 import { createMember, createUser, somebody } from '../support/rest.ts'
 import { within } from '../support/wait.ts'
-import { connectTo, InstantClock, interceptedFetch, ManualClock, uncaughtDuring } from './support.ts'
+import { connectTo, InstantClock, interceptedFetch, ManualClock, tokenFor, uncaughtDuring } from './support.ts'
 
 const env = { LOGIN_LIMIT_MAX: '0' }
 
@@ -145,6 +145,33 @@ describe('Requests of the client', () => {
     using client = connectTo({ url: `http://127.0.0.1:${port}` })
     await assert.rejects(client.duet.signIn({ email: 'a@example.com', password: 'secret' }), { kind: 'server' })
     assert.deepEqual(paths, ['/tokens'])
+  })
+
+  it('leave no timer after the answer, and have the token and the headers of the caller rather than their own', async () => {
+    const clock = new ManualClock(0)
+    const sent: (string | null)[][] = []
+    const fetch: typeof globalThis.fetch = async (_input, init) => {
+      const headers = new Headers(init?.headers)
+      sent.push([headers.get('authorization'), headers.get('content-type'), headers.get('x-own')])
+      return Response.json({})
+    }
+    const storage = { get: () => tokenFor(7), set: () => {} }
+    using client = connectTo({ url: 'http://duet.test' }, { fetch, clock, storage })
+    const timers = clock.due.length
+    await client.duet.request('GET', '/metrics', { headers: { Authorization: 'Bearer other', 'X-Own': '1' } })
+    await client.duet.request('POST', '/a', { body: 1, headers: { 'content-type': 'application/merge+json' } })
+    assert.deepEqual(sent, [
+      ['Bearer other', null, '1'],
+      [`Bearer ${tokenFor(7)}`, 'application/merge+json', null],
+    ])
+    assert.deepEqual(
+      client.requests.map(({ headers, authorized }) => [headers, authorized]),
+      [
+        [{ 'x-own': '1' }, true],
+        [{ 'content-type': 'application/merge+json' }, true],
+      ],
+    )
+    assert.equal(clock.due.length, timers)
   })
 
   it('end with an error if the links of a list form a cycle', async () => {
