@@ -195,13 +195,14 @@ describe('Payments of the client', () => {
   })
 
   it('are not repeated after another user signs in during the pause, but after a renewal', async () => {
-    for (const [next, sent] of [
-      [undefined, 1],
-      [tokenFor(2), 1],
-      [tokenFor(1, 10), 2],
+    for (const [first, next, sent] of [
+      [tokenFor(1), undefined, 1],
+      [tokenFor(1), tokenFor(2), 1],
+      [undefined, tokenFor(2), 1],
+      [tokenFor(1), tokenFor(1, 10), 2],
     ] as const) {
       const clock = new ManualClock(0)
-      const tab = { stored: tokenFor(1) as string | undefined, changed: () => {} }
+      const tab = { stored: first as string | undefined, changed: () => {} }
       const watch = (changed: () => void) => void Object.assign(tab, { changed })
       const storage = { get: () => tab.stored, set: () => {}, watch }
       const fetch = () => Promise.reject(new TypeError('no network'))

@@ -571,6 +571,18 @@ describe('A stored session of the client', () => {
     assert.deepEqual(uncaught, [fault, fault])
   })
 
+  it('is stored before its listeners hear of it, so it does not come back after one of them ends it', async () => {
+    const { duet, tab } = alone(undefined, () => Response.json({ token: tokenFor(1) }))
+    const stored: unknown[] = []
+    duet.onSession(session => {
+      stored.push(tab.stored)
+      if (session !== undefined) void duet.signOut()
+    })
+    await duet.signIn({ email: 'ada@example.com', password })
+    assert.deepEqual([stored, tab.stored], [[tokenFor(1), undefined], undefined])
+    duet.close()
+  })
+
   it('leaves no timer behind that keeps a process alive', async () => {
     const { setTimeout, clearTimeout } = globalThis
     const timers: NodeJS.Timeout[] = []

@@ -287,13 +287,14 @@ describe('The socket of the client', () => {
     assert.deepEqual(clock.due, [])
   })
 
-  it('is closed if the service does not accept it in time', async () => {
-    const { clock, client, socket } = await start()
-    socket.onopen?.(undefined as never)
-    clock.pass(10_000)
-    assert.equal(live(client.duet).state.state, 'waiting')
-    client.duet.close()
-  })
+  for (const isOpened of [true, false])
+    it(`is closed if it is not ${isOpened ? 'accepted by the service' : 'even opened'} in time`, async () => {
+      const { clock, client, socket } = await start()
+      if (isOpened) socket.onopen?.(undefined as never)
+      clock.pass(10_000)
+      assert.deepEqual([live(client.duet).state.state, socket.isClosed], ['waiting', true])
+      client.duet.close()
+    })
 
   for (const text of [
     'no JSON',
