@@ -1,3 +1,4 @@
+import { unlessAborted } from './abort.ts'
 import { type Clock, systemClock } from './clock.ts'
 import { isDuetError } from './errors.ts'
 import { type Answer, type CallOptions, type RequestEntry, sender } from './http.ts'
@@ -88,18 +89,6 @@ export function connect(options: ConnectOptions): Duet {
   }
   internals.set(duet, { clock, keeper, closing, WebSocket: options.WebSocket })
   return duet
-}
-
-/** All calls wait for the same renewal, so a signal ends the wait of its call, not the renewal. */
-function unlessAborted<Value>(result: Promise<Value>, signal: AbortSignal | undefined): Promise<Value> {
-  if (signal === undefined) return result
-  let stop = () => {}
-  const aborted = new Promise<never>((_, reject) => {
-    stop = () => reject(signal.reason)
-    signal.addEventListener('abort', stop)
-    if (signal.aborted) stop()
-  })
-  return Promise.race([result, aborted]).finally(() => signal.removeEventListener('abort', stop))
 }
 
 function inMemory(): TokenStorage {

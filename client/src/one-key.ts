@@ -1,3 +1,4 @@
+import { unlessAborted } from './abort.ts'
 import { backoff, type Clock } from './clock.ts'
 import type { Duet } from './connect.ts'
 import { DuetError } from './errors.ts'
@@ -58,15 +59,9 @@ function newKey(): string {
 }
 
 function sleep(clock: Clock, milliseconds: number, signal: AbortSignal | undefined): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const stop = () => {
-      cancel()
-      reject(signal?.reason)
-    }
-    const cancel = clock.after(milliseconds, () => {
-      signal?.removeEventListener('abort', stop)
-      resolve()
-    })
-    signal?.addEventListener('abort', stop, { once: true })
+  let cancel = () => {}
+  const over = new Promise<void>(resolve => {
+    cancel = clock.after(milliseconds, resolve)
   })
+  return unlessAborted(over, signal).finally(cancel)
 }

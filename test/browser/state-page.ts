@@ -149,6 +149,8 @@ export class StatePage implements Disposable {
   readonly #window = new EventTarget()
   readonly #number = ++count
   readonly #replaced = new Map<string, PropertyDescriptor | undefined>()
+  /** They end with the page: what they do would disturb the tests that follow. */
+  readonly #timers = new Set<ReturnType<typeof setTimeout>>()
   #close = () => {}
 
   constructor({ local = new FakeStorage(), session = new FakeStorage(), hash = '', settings = {} }: PageOptions = {}) {
@@ -161,6 +163,7 @@ export class StatePage implements Disposable {
     const querySelector = (name: string) => (name === '#app' ? app : null)
     this.document = { hidden: false, querySelector, createElement: () => ({ dataset: {} }) } as { hidden: boolean }
     const { sockets } = this
+    const { setTimeout: later } = globalThis
     const isAccepted = () => this.acceptsSockets
     const globals = {
       ...{ localStorage: local, sessionStorage: session, location: this.history, history: this.history },
@@ -169,6 +172,11 @@ export class StatePage implements Disposable {
         navigator: { onLine: true },
         scrollY: 120,
         setInterval: (run: () => void) => this.intervals.push(run),
+        setTimeout: (run: () => void, ms: number) => {
+          const timer = later(run, ms)
+          this.#timers.add(timer)
+          return timer
+        },
       },
       addEventListener: this.#window.addEventListener.bind(this.#window),
       removeEventListener: this.#window.removeEventListener.bind(this.#window),
@@ -220,6 +228,7 @@ export class StatePage implements Disposable {
 
   [Symbol.dispose](): void {
     this.#close()
+    for (const timer of this.#timers) clearTimeout(timer)
     for (const [name, descriptor] of this.#replaced) {
       if (descriptor === undefined) Reflect.deleteProperty(globalThis, name)
       else Object.defineProperty(globalThis, name, descriptor)

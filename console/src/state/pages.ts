@@ -30,15 +30,14 @@ export function keptPage<Item>(): KeptPage<Item> {
  * The answer, for what goes on after it. If another user has signed in or out meanwhile, it never goes on: the answer
  * is not for that user.
  */
-export async function ofThisVisit<Answer>(answer: Promise<Answer>): Promise<Answer> {
+export function ofThisVisit<Answer>(answer: Promise<Answer>): Promise<Answer> {
   const visit = visits.peek()
-  const isOver = () => visits.peek() !== visit
-  const { promise: never } = Promise.withResolvers<never>()
-  try {
-    const answered = await answer
-    return isOver() ? never : answered
-  } catch (error) {
-    if (isOver()) return never
-    throw error
-  }
+  return new Promise((resolve, reject) => {
+    const during =
+      <Value>(goOn: (value: Value) => void) =>
+      (value: Value) => {
+        if (visits.peek() === visit) goOn(value)
+      }
+    answer.then(during(resolve), during(reject))
+  })
 }

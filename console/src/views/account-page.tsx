@@ -99,7 +99,7 @@ function Profile({ me, onChange }: { readonly me: User; readonly onChange: (user
           defaultValue={me.avatar ?? ''}
           maxLength={2048}
           placeholder="https://example.com/me.png"
-          hint="The address of a picture. Programs that use this service may show it; the console shows initials."
+          hint="The address of a picture, for programs that use this service. The console shows initials."
         />
         <div class="actions end">
           <button type="submit" class="primary" disabled={action.busy}>
@@ -178,7 +178,7 @@ function Sessions() {
     <section class="card panel" aria-labelledby="sessions">
       <h2 id="sessions">Sessions</h2>
       <Notice problem={problem} onAgain={again} />
-      <p class="muted">You have lost a device, or forgot to sign out somewhere? End all your sessions, this one too.</p>
+      <p class="muted">End all your sessions, this one too, if you have lost a device or forgot to sign out.</p>
       <div class="actions end">
         <button
           type="button"

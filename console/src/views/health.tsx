@@ -34,7 +34,7 @@ export function Health() {
   const [tone, title, text] = states[readiness.value]
   return (
     <>
-      <Head title="Health" text="Watch how the instance that answers this page is doing, every two seconds." />
+      <Head title="Health" text="Watch the instance that answers this page, every two seconds." />
       <div class="card ready" role="status">
         <span class={`dot ${tone}`} />
         <p>
@@ -49,7 +49,7 @@ export function Health() {
 
 function Figures() {
   if (settings.metrics === 'off') {
-    return <p class="muted">This service shows no metrics. Its operator can turn them on with METRICS_TOKEN.</p>
+    return <p class="muted">The service shows no metrics: it has no METRICS_TOKEN.</p>
   }
   if (settings.metrics === 'token' && metricsToken.value === '') return <TokenForm />
   return (
@@ -79,7 +79,7 @@ function TokenForm() {
         hint={
           metricsRefused.value
             ? 'That was not the right token.'
-            : 'The metrics of this service need one (METRICS_TOKEN). It is kept until you leave this page.'
+            : 'METRICS_TOKEN of this service. It is kept until you leave this page.'
         }
       />
       <div class="actions">

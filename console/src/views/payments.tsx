@@ -53,7 +53,7 @@ function PaymentList() {
         paged={paged}
         empty={
           <Empty icon="payments" title="No payments yet">
-            <p>What is paid appears here: payments of orders, and those that you make above.</p>
+            <p>Payments of orders appear here, and those that you make above.</p>
           </Empty>
         }
       />

@@ -12,7 +12,7 @@ export function Requests() {
   const shown = requests.value.filter(({ background }) => withBackground.value || !background)
   return (
     <>
-      <Head title="Requests" text="See what this page has asked the service, and copy any of it for your shell.">
+      <Head title="Requests" text="See what this page has asked, and copy any of it for your shell.">
         <button type="button" disabled={requests.value.length === 0} onClick={clearRequests}>
           Clear
         </button>

@@ -1,5 +1,5 @@
 import { signal, useSignal } from '@preact/signals'
-import { useEffect, useRef } from 'preact/hooks'
+import { useEffect } from 'preact/hooks'
 import { api } from '../client.ts'
 import { type Action, useAction } from '../parts/action.tsx'
 import { Dialog } from '../parts/dialog.tsx'
@@ -82,21 +82,16 @@ interface Props {
 /** Both ways in: with an account, and without one yet. */
 function Entry({ way, onlySignIn = false, onWay, onDone }: Props) {
   const isOpen = settings.signUp === 'open' && !onlySignIn
-  const tabs = useRef<HTMLDivElement>(null)
-  const isTurned = useRef(false)
-  useEffect(() => {
-    if (isTurned.current) tabs.current?.querySelector<HTMLElement>('[aria-selected=true]')?.focus()
-    isTurned.current = false
-  }, [way])
   const turn = (event: KeyboardEvent) => {
     if (event.key !== 'ArrowLeft' && event.key !== 'ArrowRight') return
-    isTurned.current = true
     onWay(way === 'sign-in' ? 'sign-up' : 'sign-in')
+    const tabs = event.currentTarget as HTMLElement
+    requestAnimationFrame(() => tabs.querySelector<HTMLElement>('[aria-selected=true]')?.focus())
   }
   return (
     <>
       {isOpen && (
-        <div ref={tabs} class="ways" role="tablist" aria-label="Ways in" onKeyDown={turn}>
+        <div class="ways" role="tablist" aria-label="Ways in" onKeyDown={turn}>
           {ways.map(each => (
             <button
               type="button"
