@@ -1,4 +1,4 @@
-/** Waits for the result until the signal ends the wait. Others may wait for the same result: it is still made. */
+/** Waits for the result until the signal ends the wait. The work goes on, because others may wait for its result. */
 export function unlessAborted<Value>(result: Promise<Value>, signal: AbortSignal | undefined): Promise<Value> {
   let stop = () => {}
   const aborted = new Promise<never>((_, reject) => {

@@ -78,8 +78,8 @@ export function Field({ label, hint, maxLength = Number.POSITIVE_INFINITY, rows,
 }
 
 /**
- * Moves the focus to the input in the moment when it appears, so that a user who goes on at once types in no other
- * field. The browser's `autofocus` works only once per page.
+ * Moves the focus to the input as soon as it appears. Later, it could take the focus from a field in which the user is
+ * typing already. The browser's `autofocus` works only once per page.
  */
 export function useFocus(wanted: boolean): RefObject<HTMLInputElement | null> {
   const element = useRef<HTMLInputElement>(null)

@@ -137,8 +137,8 @@ export async function resumeSession(): Promise<void> {
 }
 
 /**
- * Runs `work`. If the session has ended, it asks the user to sign in again and then repeats the work: that of another
- * user only if it may be done by anyone, as reading.
+ * Runs `work`. If the session has ended, it asks the user to sign in again and then repeats the work. If another user
+ * has signed in, it repeats only what anyone may do, such as reading.
  */
 export async function withSession<Result>(work: () => Promise<Result>, { byAnyone = false } = {}): Promise<Result> {
   const before = who.peek()

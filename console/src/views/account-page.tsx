@@ -99,7 +99,7 @@ function Profile({ me, onChange }: { readonly me: User; readonly onChange: (user
           defaultValue={me.avatar ?? ''}
           maxLength={2048}
           placeholder="https://example.com/me.png"
-          hint="The address of a picture, for programs that use this service. The console shows initials."
+          hint="The address of a picture, for other programs. The console shows initials."
         />
         <div class="actions end">
           <button type="submit" class="primary" disabled={action.busy}>

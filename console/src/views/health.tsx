@@ -79,7 +79,7 @@ function TokenForm() {
         hint={
           metricsRefused.value
             ? 'That was not the right token.'
-            : 'METRICS_TOKEN of this service. It is kept until you leave this page.'
+            : 'It is METRICS_TOKEN of the service, and is kept until you leave this page.'
         }
       />
       <div class="actions">

@@ -141,7 +141,7 @@ function Receipt({ made, busy, onAgain }: ReceiptProps) {
         </strong>
         {replayed
           ? 'The service knew its key and answered with the payment from before.'
-          : 'A lost connection cannot charge you twice: each payment has a key of its own. Try it.'}
+          : 'A lost connection cannot charge you twice: each payment has a key of its own.'}
       </p>
       <button type="button" aria-disabled={busy} onClick={() => onAgain(made)}>
         Send it again
