@@ -92,7 +92,11 @@ describe('Metrics of sockets', () => {
     const { token } = await createMember(app)
     using client = await SocketClient.connect(app, { token })
     const posts = await client.begin('subscription { postAdded { id } }').listening(text => newPost(client, text))
-    await waitUntil(async () => (await metricOf(app, 'duet_events_lag_seconds_count')) > 0)
+    // The events with which a subscription begins may count as replayed.
+    await waitUntil(async () => {
+      await newPost(client, 'counted')
+      return (await metricOf(app, 'duet_events_lag_seconds_count')) > 0
+    })
     const lag = await metricOf(app, 'duet_events_lag_seconds_sum')
     assert.ok(lag > 0 && lag < 1_000, `${lag} seconds`)
     const age = () => metricOf(app, 'duet_events_undelivered_age_seconds')
@@ -105,8 +109,7 @@ describe('Metrics of sockets', () => {
     assert.ok((await age()) < 1_000)
     await holder.query('commit')
     await holder.end()
-    await posts.until(events => events.length > 0)
-    assert.deepEqual(posts.events.at(-1), { postAdded: { id } })
+    await posts.until(events => JSON.stringify(events.at(-1)) === JSON.stringify({ postAdded: { id } }))
     await waitUntil(async () => (await age()) === 0)
   })
 
