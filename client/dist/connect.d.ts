@@ -9,7 +9,7 @@ export interface ConnectOptions {
     readonly fetch?: typeof globalThis.fetch;
     /** Used by subscriptions only. Default: the global one, which browsers and Node 22 have. */
     readonly WebSocket?: SocketConstructor;
-    /** Stores the token. Default: in memory. */
+    /** Stores the token. Default: it is in memory only. */
     readonly storage?: TokenStorage;
     /** Called after each request, retries included. */
     readonly onRequest?: (entry: RequestEntry) => void;

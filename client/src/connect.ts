@@ -14,7 +14,7 @@ export interface ConnectOptions {
   readonly fetch?: typeof globalThis.fetch
   /** Used by subscriptions only. Default: the global one, which browsers and Node 22 have. */
   readonly WebSocket?: SocketConstructor
-  /** Stores the token. Default: in memory. */
+  /** Stores the token. Default: it is in memory only. */
   readonly storage?: TokenStorage
   /** Called after each request, retries included. */
   readonly onRequest?: (entry: RequestEntry) => void
@@ -51,7 +51,7 @@ export interface Duet {
 }
 
 export function connect(options: ConnectOptions): Duet {
-  const { storage = inMemory(), clock = systemClock, onRequest, onSignedOut, timeoutMs = 30_000 } = options
+  const { storage = nowhere, clock = systemClock, onRequest, onSignedOut, timeoutMs = 30_000 } = options
   const page = (globalThis as { location?: { href: string } }).location?.href
   const url = new URL(options.url, page).href.replace(/\/+$/, '')
   const fetch = options.fetch ?? ((input, init) => globalThis.fetch(input, init))
@@ -91,12 +91,4 @@ export function connect(options: ConnectOptions): Duet {
   return duet
 }
 
-function inMemory(): TokenStorage {
-  let kept: string | undefined
-  return {
-    get: () => kept,
-    set(token) {
-      kept = token
-    },
-  }
-}
+const nowhere: TokenStorage = { get: () => undefined, set() {} }

@@ -77,7 +77,8 @@ export function sender({ url: base, fetch, clock, timeoutMs, onRequest }: HttpOp
     // A link must not send the token to another host.
     if (url.origin !== origin) throw new DuetError('server', `The service links to another host: ${url.origin}`)
     signal?.throwIfAborted()
-    const sent = new Headers(body === undefined ? own : { 'content-type': 'application/json', ...own })
+    const sent = new Headers(own)
+    if (body !== undefined && !sent.has('content-type')) sent.set('content-type', 'application/json')
     // A token of the caller is for a path that does not accept that of the session.
     if (token !== undefined && !sent.has('authorization')) sent.set('authorization', `Bearer ${token}`)
     const startedAt = clock.now()
@@ -99,7 +100,7 @@ export function sender({ url: base, fetch, clock, timeoutMs, onRequest }: HttpOp
       received = response
       if (isRedirect(response)) throw strange(response)
       const answer = { status: response.status, headers: response.headers, body: parsed(response, text) }
-      if (!response.ok) throw refusal(answer)
+      if (response.status >= 400) throw refusal(answer)
       if (!isExpected(answer, expect)) throw strange(response)
       return answer as Answer<never>
     } catch (error) {

@@ -6,6 +6,7 @@ import { describe, it } from 'node:test'
 import {
   type Duet,
   type DuetError,
+  etag,
   graphql,
   isDuetError,
   mutate,
@@ -18,7 +19,7 @@ import {
 } from '../../client/src/index.ts'
 import { startTestApp } from '../support/app.ts'
 import { freePort } from '../support/ports.ts'
-import { createMember, createUser, somebody } from '../support/rest.ts'
+import { createMember, createUser, somebody, someItems } from '../support/rest.ts'
 import { within } from '../support/wait.ts'
 import { connectTo, InstantClock, interceptedFetch, ManualClock, tokenFor, uncaughtDuring } from './support.ts'
 
@@ -75,7 +76,7 @@ describe('Requests of the client', () => {
     const { duet } = client
     const { create, get, me, update } = users(duet)
     const { query: read } = graphql(duet)
-    await assert.rejects(me(), { kind: 'unauthenticated', status: 401 })
+    await assert.rejects(me(), { kind: 'unauthenticated', status: 401, code: undefined })
     await assert.rejects(read('{ me { id } }'), { kind: 'unauthenticated', status: 401, code: 'UNAUTHENTICATED' })
     await duet.signIn({ email: member.email, password: 'right password' })
     await assert.rejects(get(1_000_000), { kind: 'forbidden', status: 403 })
@@ -107,12 +108,20 @@ describe('Requests of the client', () => {
       for (const [name, call] of Object.entries({ ...readingCalls, ...writingCalls }))
         await assert.rejects(call(client.duet, new AbortController().signal), { kind: 'server' }, name)
     }
-    using broken = connectTo(
-      { url: 'http://duet.test' },
-      { fetch: async () => new Response('<html>', { status: 502 }) },
-    )
-    const answered = { kind: 'server', status: 502, message: 'The service answered 502.' }
-    await assert.rejects(users(broken.duet).get(1), answered)
+    const headers = { 'x-request-id': 'r1' }
+    const errors = ['first', 'second'].map(message => ({ message, extensions: { code: message } }))
+    for (const [answer, error] of [
+      [
+        new Response('<html>', { headers }),
+        { status: 200, requestId: 'r1', message: 'The answer is not from the service.' },
+      ],
+      [new Response('<html>', { status: 502 }), { status: 502, message: 'The service answered 502.' }],
+      [Response.json(null, { status: 500 }), { status: 500, message: 'The service answered 500.' }],
+      [Response.json({ errors }, { status: 500 }), { status: 500, message: 'first', code: 'first' }],
+    ] as const) {
+      using broken = connectTo({ url: 'http://duet.test' }, { fetch: async () => answer })
+      await assert.rejects(users(broken.duet).get(1), { kind: 'server', ...error })
+    }
   })
 
   it('end with the reason of their signal, and leave no listener at it', async () => {
@@ -159,19 +168,53 @@ describe('Requests of the client', () => {
     using client = connectTo({ url: 'http://duet.test' }, { fetch, clock, storage })
     const timers = clock.due.length
     await client.duet.request('GET', '/metrics', { headers: { Authorization: 'Bearer other', 'X-Own': '1' } })
-    await client.duet.request('POST', '/a', { body: 1, headers: { 'content-type': 'application/merge+json' } })
+    await client.duet.request('POST', '/a', {
+      body: [{ password: 'secret' }],
+      headers: { 'Content-Type': 'application/merge+json' },
+    })
     assert.deepEqual(sent, [
       ['Bearer other', null, '1'],
       [`Bearer ${tokenFor(7)}`, 'application/merge+json', null],
     ])
     assert.deepEqual(
-      client.requests.map(({ headers, authorized }) => [headers, authorized]),
+      client.requests.map(({ headers, authorized, body }) => [headers, authorized, body]),
       [
-        [{ 'x-own': '1' }, true],
-        [{ 'content-type': 'application/merge+json' }, true],
+        [{ 'x-own': '1' }, true, undefined],
+        [{ 'content-type': 'application/merge+json' }, true, '[{"password":"…"}]'],
       ],
     )
     assert.equal(clock.due.length, timers)
+  })
+
+  it('go to a path with or without a slash, without cookies, and with any JSON value; the log has their time and limit', async () => {
+    const clock = new ManualClock(0)
+    const sent: unknown[] = []
+    const fetch: typeof globalThis.fetch = async (input, init) => {
+      sent.push([String(input), init?.body, init?.credentials])
+      clock.sleep(250)
+      return Response.json({}, { headers: { ratelimit: '"default";r=3;t=42', 'retry-after': '7' } })
+    }
+    using client = connectTo({ url: 'http://duet.test/shop//' }, { fetch, clock })
+    await client.duet.request('PUT', 'a', { body: null })
+    await client.duet.request('PUT', '/a', { body: 0, headers: { authorization: 'Bearer own' } })
+    assert.deepEqual(sent, [
+      ['http://duet.test/shop/a', 'null', 'omit'],
+      ['http://duet.test/shop/a', '0', 'omit'],
+    ])
+    const rateLimit = { remaining: 3, resetSeconds: 42 }
+    assert.deepEqual(
+      client.requests.map(entry => [
+        entry.startedAt,
+        entry.durationMs,
+        entry.authorized,
+        entry.rateLimit,
+        entry.retryAfter,
+      ]),
+      [
+        [0, 250, false, rateLimit, 7],
+        [250, 250, true, rateLimit, 7],
+      ],
+    )
   })
 
   it('end with an error if the links of a list form a cycle', async () => {
@@ -196,9 +239,9 @@ describe('Requests of the client', () => {
       assert.deepEqual([entry.authorized, entry.body, entry.attempt, entry.replayed], [false, undefined, 1, false])
     }
     await assert.rejects(users(client.duet).get(1), (error: DuetError) => {
-      const { status, requestId, retryAfter } = client.requests.at(-1) ?? assert.fail()
+      const { status, requestId, retryAfter, rateLimit } = client.requests.at(-1) ?? assert.fail()
       assert.deepEqual([error.kind, error.status, status, error.requestId], ['rateLimited', 429, 429, requestId])
-      assert.equal(error.retryAfter, retryAfter)
+      assert.deepEqual([error.retryAfter, rateLimit?.remaining], [retryAfter, 0])
       assert.ok((error.retryAfter ?? 0) >= 1 && (error.retryAfter ?? 0) <= 60)
       return true
     })
@@ -206,14 +249,14 @@ describe('Requests of the client', () => {
 
   it('fail as offline without an answer: connection refused, answer cut off, or timeout', async () => {
     using nobody = connectTo({ url: `http://127.0.0.1:${await freePort()}` })
-    await assert.rejects(users(nobody.duet).get(1), { kind: 'offline', status: undefined })
+    const unreachable = { name: 'DuetError', kind: 'offline', message: 'The service cannot be reached.' }
+    await assert.rejects(users(nobody.duet).get(1), { ...unreachable, status: undefined })
     assert.deepEqual(nobody.lines(), ['GET /users/1 undefined'])
 
-    const broken = new ReadableStream({
-      pull: controller => controller.error(new TypeError('terminated')),
-    })
+    const cause = new TypeError('terminated')
+    const broken = new ReadableStream({ pull: controller => controller.error(cause) })
     using cut = connectTo({ url: 'http://duet.test' }, { fetch: async () => new Response(broken) })
-    await assert.rejects(users(cut.duet).get(1), { kind: 'offline', status: undefined })
+    await assert.rejects(users(cut.duet).get(1), { ...unreachable, status: undefined, cause })
     assert.deepEqual(cut.lines(), ['GET /users/1 undefined'])
 
     const never: typeof fetch = async (_input, init) => {
@@ -234,9 +277,13 @@ describe('Requests of the client', () => {
   })
 
   it('fail as a fault of the service if the answer claims to be JSON and is not', async () => {
-    const fetch = async () => new Response('<html>', { headers: { 'content-type': 'application/json' } })
-    using client = connectTo({ url: 'http://duet.test' }, { fetch })
-    await assert.rejects(users(client.duet).get(1), { kind: 'server', status: 200, message: 'The answer is not JSON.' })
+    const headers = { 'content-type': 'application/json', 'x-request-id': 'r1' }
+    using client = connectTo({ url: 'http://duet.test' }, { fetch: async () => new Response('<html>', { headers }) })
+    await assert.rejects(users(client.duet).get(1), (error: DuetError) => {
+      assert.deepEqual([error.kind, error.status, error.requestId], ['server', 200, 'r1'])
+      assert.equal(error.message, 'The answer is not JSON.')
+      return error.cause instanceof SyntaxError
+    })
   })
 
   it('never follow a link to another host, because they would send the token there', async () => {
@@ -248,15 +295,19 @@ describe('Requests of the client', () => {
       asked.push(path)
       return path === '/users?limit=1' ? new Response('[]', { headers }) : undefined
     })
-    using client = connectTo(app, { fetch })
+    const clock = new InstantClock()
+    using client = connectTo(app, { fetch, clock })
     await client.duet.signIn({ email: member.email, password: 'right password' })
     await assert.rejects(users(client.duet).list({ limit: 1 }).toArray(), {
       kind: 'server',
       message: 'The service links to another host: https://evil.example',
     })
     const placed = await orders(client.duet).create(member.id, [{ name: 'Gear', quantity: 1, price: 5 }])
-    const stolen = { ...placed, links: { ...placed.links, pay: { href: 'https://evil.example/pay', method: 'POST' } } }
-    await assert.rejects(orders(client.duet).follow(stolen, 'pay'), { kind: 'server' })
+    for (const origin of ['https://evil.example', app.url.replace('http:', 'https:')]) {
+      const stolen = { ...placed, links: { ...placed.links, pay: { href: `${origin}/pay`, method: 'POST' } } }
+      await assert.rejects(orders(client.duet).follow(stolen, 'pay'), { kind: 'server', status: undefined })
+    }
+    assert.deepEqual(clock.pauses, [], 'and do not try it again')
     assert.deepEqual(asked, ['/tokens', '/users?limit=1', `/users/${member.id}/orders`])
   })
 
@@ -271,6 +322,17 @@ describe('Requests of the client', () => {
     assert.deepEqual(uncaught, [fault])
   })
 
+  it('may ask for what has changed: an answer without content that nothing has is no failure', async () => {
+    await using app = await startTestApp({ ...env, RATE_LIMIT_MAX: '0' })
+    using client = connectTo(app)
+    const { id } = await createUser(app)
+    const read = await users(client.duet).get(id)
+    const headers = { 'if-none-match': read[etag] ?? assert.fail() }
+    assert.equal((await client.duet.request('GET', `/users/${id}`, { headers })).status, 304)
+    await users(client.duet).update(id, { age: 40 })
+    assert.equal((await client.duet.request('GET', `/users/${id}`, { headers })).status, 200)
+  })
+
   it('reach a service below a path prefix, also by its links', async () => {
     await using app = await startTestApp({ ...env, RATE_LIMIT_MAX: '0', LINK_PREFIX: '/shop' })
     // As behind a gateway that publishes the service below /shop.
@@ -279,14 +341,22 @@ describe('Requests of the client', () => {
       assert.ok(url.startsWith(`${app.url}/shop/`), url)
       return fetch(url.replace('/shop/', '/'), init)
     }
-    using client = connectTo({ url: `${app.url}/shop/` }, { fetch: gateway })
+    const page = globalThis as { location?: unknown }
+    page.location = { href: `${app.url}/shop/page?q` }
+    using client = connectTo({ url: './' }, { fetch: gateway })
+    Reflect.deleteProperty(page, 'location')
+    assert.equal(client.duet.url, `${app.url}/shop`, 'relative to the page')
     const { create, list } = users(client.duet)
     for (let count = 0; count < 3; count++) await create(somebody())
     const all = await list({ limit: 1 }).toArray()
     assert.equal(all.length, 3)
     const { create: place, follow, items } = orders(client.duet)
-    const made = await place(all[0]?.id ?? 0, [{ name: 'Gear', quantity: 1, price: 5 }])
-    assert.equal((await items(made)).length, 1)
-    assert.equal((await follow(made, 'pay')).order.status, 'shipped')
+    const [made, unwanted] = [await place(all[0]?.id ?? 0, someItems()), await place(all[0]?.id ?? 0, someItems())]
+    assert.equal((await items(made)).length, someItems().length)
+    await follow(unwanted, 'cancel')
+    assert.equal((await follow(made, 'self')).id, made.id)
+    const { order: paid, payment = assert.fail() } = await follow(made, 'pay')
+    assert.equal((await follow(paid, 'track')).order_id, made.id)
+    assert.equal((await payments(client.duet).get(payment)).order_id, made.id)
   })
 })
