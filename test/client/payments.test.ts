@@ -80,7 +80,9 @@ describe('Payments of the client', () => {
     const first = await pay(72)
     const second = await pay(72)
     assert.notEqual(first.key, second.key)
-    assert.match(first.key, /^[0-9a-f]{32}$/)
+    const refused = connectTo(app, { fetch: async () => Response.json({}, { status: 400 }) }).duet
+    for (let count = 0; count < 20; count++)
+      await assert.rejects(payments(refused).pay(72), ({ key }: DuetError) => /^[0-9a-f]{32}$/.test(key ?? ''))
     assert.deepEqual([first.replayed, first.attempts], [false, 1])
     const again = await pay(72, { key: first.key })
     assert.deepEqual([again.replayed, again.payment], [true, first.payment])

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { getEventListeners } from 'node:events'
 import { describe, it } from 'node:test'
 import { systemClock } from '../../client/src/clock.ts'
-import { type Clock, keepIn, users } from '../../client/src/index.ts'
+import { type Clock, etag, keepIn, users } from '../../client/src/index.ts'
 import { startTestApp } from '../support/app.ts'
 import { TestClock } from '../support/clock.ts'
 import { createMember } from '../support/rest.ts'
@@ -41,7 +41,7 @@ function holdOne(line: string, answer: Response | true) {
     }
     return response
   }
-  return { fetch: intercepted, asked: asked.promise, release: held.resolve }
+  return { fetch: intercepted, asked: () => within(asked.promise, line), release: held.resolve }
 }
 
 describe('A session of the client', () => {
@@ -52,7 +52,8 @@ describe('A session of the client', () => {
     const kept: string[] = []
     const storage = { get: () => null, set: (token?: string) => void kept.push(token ?? '') }
     using client = connectTo(app, { storage })
-    const wrong = client.duet.signIn({ email: member.email, password: 'wrong password' })
+    const form = { email: member.email, password: 'wrong password', repeated: password }
+    const wrong = client.duet.signIn(form) // only the email and the password are sent
     await assert.rejects(wrong, { kind: 'unauthenticated', status: 401, message: 'Invalid email or password' })
     assert.equal(client.duet.session, undefined)
     const session = await client.duet.signIn({ email: member.email, password })
@@ -313,9 +314,11 @@ describe('A session of the client', () => {
     items.set('duet-token', token)
     heard({ storageArea: local, key: 'duet-token' }) // it has signed in
     assert.equal((await users(tab.duet).me()).id, id)
-    items.set('duet-token', 'not.a.token')
-    using broken = connectTo(app, { storage: keepIn(local) })
-    assert.equal(broken.duet.session, undefined)
+    for (const text of ['not.a.token', `x.${btoa('{"sub":"1"}')}.x`]) {
+      items.set('duet-token', text)
+      using broken = connectTo(app, { storage: keepIn(local) })
+      assert.equal(broken.duet.session, undefined, text)
+    }
   })
 
   it('does not start again by a renewal that is answered after the user has signed out', async () => {
@@ -324,7 +327,7 @@ describe('A session of the client', () => {
     using client = connectTo(stage.app, { clock: stage.clock, fetch: late.fetch })
     await client.duet.signIn(stage.credentials)
     stage.pass((2 * hour) / 3)
-    await late.asked
+    await late.asked()
     await client.duet.signOut()
     late.release()
     await waitUntil(() => client.lines().length === 2)
@@ -345,7 +348,7 @@ describe('A session of the client', () => {
       await client.duet.signIn(stage.credentials)
       const leaving = line.startsWith('DELETE') ? client.duet.signOut({ everywhere: true }).catch(() => {}) : undefined
       if (leaving === undefined) stage.pass((2 * hour) / 3)
-      await late.asked
+      await late.asked()
       await client.duet.signIn({ email: next.email, password })
       late.release()
       await leaving
@@ -359,11 +362,12 @@ describe('A session of the client', () => {
     using client = connectTo(app)
     const changes: string[] = []
     const stop = client.duet.onSession((session, change) => changes.push(`${change} ${session !== undefined}`))
+    client.duet.onSession(() => changes.push('another'))
     await client.duet.signIn({ email, password })
     await client.duet.signOut()
     stop()
     await client.duet.signIn({ email, password })
-    assert.deepEqual(changes, ['signedIn true', 'signedOut false'])
+    assert.deepEqual(changes, ['signedIn true', 'another', 'signedOut false', 'another', 'another'])
   })
 })
 
@@ -406,12 +410,15 @@ const renewalOf = (seconds: number) => (seconds * 2000) / 3
 describe('A stored session of the client', () => {
   it('is renewed in time: when it is found, and when it comes from another tab; but not after its end', () => {
     const { client, duet, clock, tell, changes } = alone(tokenFor(1), () => assert.fail())
-    assert.deepEqual([duet.session?.userId, clock.due], [1, [renewalOf(3600)]])
+    const session = { userId: 1, role: 'member', expiresAt: hour }
+    assert.deepEqual([duet.session, clock.due], [session, [renewalOf(3600)]])
     assert.equal(duet.session, duet.session, 'the same object, as views need it')
+    clock.sleep(60_000)
     tell(tokenFor(2, 0, 7200))
-    assert.deepEqual(clock.due, [renewalOf(7200)])
+    assert.deepEqual(clock.due, [renewalOf(7200) - 60_000])
     tell(tokenFor(2, 0, 9000))
-    assert.deepEqual(clock.due, [renewalOf(9000)])
+    tell(tokenFor(2, 0, 9000)) // nothing has changed
+    assert.deepEqual(clock.due, [renewalOf(9000) - 60_000])
     tell(undefined)
     assert.deepEqual(clock.due, [])
     tell(tokenFor(2, 0, 9000))
@@ -424,15 +431,19 @@ describe('A stored session of the client', () => {
 
   it('is renewed in time also if a timer cannot wait so long, and if its token has less than a second left', async () => {
     const sixtyDays = 60 * 24 * 3600
-    const long = alone(tokenFor(1, 0, sixtyDays, '>>>???'), () => Response.json({ token: tokenFor(1, 0, 0) }))
-    assert.equal(long.duet.session?.role, '>>>???', 'also with - and _ in the token')
+    const role = '>>>>>>??????'
+    const long = alone(tokenFor(1, 0, sixtyDays, role), () => Response.json({ token: tokenFor(1, 0, 0) }))
+    assert.equal(long.duet.session?.role, role, 'also with several - and _ in the token')
     assert.deepEqual(long.clock.due, [2_000_000_000])
     long.clock.pass(2_000_000_000)
     assert.deepEqual([long.clock.due, long.client.requests], [[renewalOf(sixtyDays) - 2_000_000_000], []])
     long.clock.pass(2_000_000_000)
     await waitUntil(() => long.changes.length > 0)
     assert.deepEqual([long.changes, long.clock.due.map(Math.round)], [['renewed 1'], [167]])
+    assert.equal(long.duet.session?.role, 'member', 'the role of the new token')
     long.duet.close()
+    const late = alone(tokenFor(1), () => assert.fail(), new ManualClock(2 * hour))
+    assert.deepEqual([late.clock.due, late.duet.session?.userId], [[0], 1])
     assert.equal(alone(tokenFor(1, 0, -1), () => assert.fail()).duet.session, undefined)
   })
 
@@ -443,6 +454,7 @@ describe('A stored session of the client', () => {
         if (asked.push(line) !== 2 && typeof failure === 'string') throw new TypeError('no network')
         return asked.length === 2 ? Response.json({ token: tokenFor(1, 0, 4500) }) : new Response('', { status: 503 })
       })
+      clock.sleep(60_000) // the timer is late
       clock.pass(renewalOf(3600))
       await waitUntil(() => asked.length === 1)
       await new Promise(setImmediate)
@@ -463,12 +475,23 @@ describe('A stored session of the client', () => {
     const first = alone(tokenFor(1), refused)
     await assert.rejects(users(first.duet).me(), { kind: 'unauthenticated' })
     assert.deepEqual([first.tab.stored, first.changes], [undefined, ['ended', 'ended undefined']])
+    const emptied = alone(tokenFor(1), refused)
+    emptied.tab.stored = undefined
+    await assert.rejects(users(emptied.duet).me(), { kind: 'unauthenticated' })
+    assert.deepEqual(emptied.changes, ['ended', 'ended undefined'])
     const second = alone(tokenFor(1), refused)
     second.tab.stored = tokenFor(2)
+    second.clock.sleep(60_000)
     await assert.rejects(users(second.duet).me(), { kind: 'unauthenticated' })
     assert.deepEqual([second.tab.stored, second.changes], [tokenFor(2), ['signedIn 2']])
+    assert.deepEqual(second.clock.due, [renewalOf(3600) - 60_000])
     assert.deepEqual(second.client.lines(), ['GET /users/me 401', 'POST /tokens 401'])
     second.duet.close()
+    const same = alone(tokenFor(1), (_, token) => (token === tokenFor(1) ? refused() : Response.json({ id: 1 })))
+    same.tab.stored = tokenFor(1, 1)
+    await users(same.duet).me()
+    assert.deepEqual(same.changes, ['renewed 1'], 'a newer token of the same user')
+    same.duet.close()
   })
 
   it('is ended everywhere only by the service: after no answer or a strange one it stays, and the next attempt ends it', async () => {
@@ -533,13 +556,40 @@ describe('A stored session of the client', () => {
     assert.equal(client.lines().filter(line => line.startsWith('POST /tokens')).length, 1)
     duet.close()
 
-    const never = alone(tokenFor(1), line =>
-      line === 'POST /tokens' ? Response.json({ token: tokenFor(1, 1) }) : refused(),
-    )
-    await assert.rejects(users(never.duet).update(1, { age: 40 }), { kind: 'unauthenticated' })
+    let sent = 0
+    const never = alone(tokenFor(1), line => {
+      assert.ok(++sent <= 3) // else it would go on for ever
+      return line === 'POST /tokens' ? Response.json({ token: tokenFor(1, sent) }) : refused()
+    })
+    const user = { id: 1, name: 'Ada', email: 'ada@example.com', [etag]: '"v"' }
+    await assert.rejects(users(never.duet).update(user, { age: 40 }), { kind: 'unauthenticated' })
     assert.deepEqual(never.client.lines(), ['PATCH /users/1 401', 'POST /tokens 200', 'PATCH /users/1 401'])
-    assert.equal(never.client.requests[2]?.body, '{"age":40}')
+    const [first, , repeated] = never.client.requests
+    assert.deepEqual([repeated?.body, repeated?.headers], ['{"age":40}', first?.headers])
+    assert.equal(repeated?.headers['if-match'], '"v"')
     never.duet.close()
+
+    const strange = alone(tokenFor(1), (line, token) => {
+      if (line === 'POST /tokens') return Response.json({ token: tokenFor(1, 1) })
+      return token === tokenFor(1) ? refused() : new Response('<html>')
+    })
+    await assert.rejects(strange.duet.request('GET', '/a', { expect: 'json', attempt: 3 }), { kind: 'server' })
+    const attempts = strange.client.requests.map(({ attempt }) => attempt)
+    assert.deepEqual(attempts, [3, 1, 3])
+    strange.duet.close()
+
+    const lost = alone(tokenFor(1), line => {
+      assert.equal(line, 'GET /users/me') // else there is no network
+      return refused()
+    })
+    await assert.rejects(users(lost.duet).me(), { kind: 'unauthenticated' })
+    assert.deepEqual(
+      lost.client.lines(),
+      ['GET /users/me 401', 'POST /tokens undefined'],
+      'not again with the old token',
+    )
+    assert.equal(lost.duet.session?.userId, 1)
+    lost.duet.close()
   })
 
   it('sends no request of its user as the next one, who signs in while it is renewed', async () => {
@@ -551,6 +601,18 @@ describe('A stored session of the client', () => {
     late.resolve(Response.json({ token: tokenFor(1, 3600) }))
     await assert.rejects(writing, { kind: 'unauthenticated', message: 'The session has ended. Sign in again.' })
     assert.deepEqual([client.lines(), duet.session?.userId], [['POST /tokens 200'], 2])
+    duet.close()
+  })
+
+  it('lasts from the arrival of its token, however long the answer takes', async () => {
+    const { duet, clock } = alone(undefined, () => {
+      clock.sleep(20_000)
+      return Response.json({ token: tokenFor(1) })
+    })
+    assert.equal((await duet.signIn({ email: 'ada@example.com', password })).expiresAt, 20_000 + hour)
+    clock.pass(renewalOf(3600))
+    await waitUntil(() => duet.session?.expiresAt !== 20_000 + hour)
+    assert.equal(duet.session?.expiresAt, 40_000 + renewalOf(3600) + hour)
     duet.close()
   })
 
@@ -578,7 +640,7 @@ describe('A stored session of the client', () => {
       stored.push(tab.stored)
       if (session !== undefined) void duet.signOut()
     })
-    await duet.signIn({ email: 'ada@example.com', password })
+    assert.equal((await duet.signIn({ email: 'ada@example.com', password })).userId, 1)
     assert.deepEqual([stored, tab.stored], [[tokenFor(1), undefined], undefined])
     duet.close()
   })

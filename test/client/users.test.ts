@@ -32,6 +32,7 @@ describe('Users of the client', () => {
     const { items, more } = await list({ ...rest, limit: 1 }).first()
     assert.deepEqual([items, more], [[first], true])
 
+    await assert.rejects(list({ after: 0 }).first(), { kind: 'badInput' }, 'not the same as none')
     const unsorted = { sort: undefined } as object
     const pages = list({ ...rest, ...unsorted, limit: 2 })
     for (const [most, needed] of [
