@@ -24,7 +24,7 @@ export function iterator<Data>(
     for (const resume of woken) resume()
   }
   const finish = (outcome: { error?: DuetError }) => {
-    over ??= outcome
+    over = outcome
     wake()
   }
   const subscription = subscribe({

@@ -78,7 +78,7 @@ export class Lines {
   }
 
   #complete({ id }: Watch): void {
-    if (id !== undefined && this.#channel?.isReady) this.#channel.send({ type: 'complete', id })
+    if (id !== undefined) this.#channel?.send({ type: 'complete', id })
   }
 
   #stop(watch: Watch): void {
@@ -120,8 +120,8 @@ export class Lines {
 
   async #connect(): Promise<void> {
     this.#hangUp()
-    this.#report({ state: 'connecting' })
     const attempt = this.#attempt
+    this.#report({ state: 'connecting' })
     const { keeper, clock } = this.#parts
     const token = await keeper.current().catch(() => undefined)
     const WebSocket = this.#webSocket
@@ -175,8 +175,7 @@ export class Lines {
       watch.forgetPosition()
       this.#begin([watch])
     } else if (error.kind === 'rateLimited' || error.kind === 'server') {
-      const again = () => this.#channel?.isReady && this.#begin([watch])
-      watch.cancelRetry = this.#parts.clock.after(1000 + backoff(++watch.failures), again)
+      watch.cancelRetry = this.#parts.clock.after(1000 + backoff(++watch.failures), () => this.#begin([watch]))
     } else {
       this.#forget(watch)
       watch.fail(error)
@@ -197,7 +196,7 @@ export class Lines {
   }
 
   #report(state: LiveState): void {
-    if (state.state === this.#state.state && state.state !== 'waiting') return
+    if (state.state === this.#state.state) return
     this.#state = state
     notify(this.#listeners, state)
   }

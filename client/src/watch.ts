@@ -46,7 +46,6 @@ export class Watch {
 
   /** Without a position of its own it begins at `now`, and not a little later: so it can resume before its first event. */
   begin(id: string, now?: string): object {
-    this.cancelRetry()
     this.position ??= now
     this.id = id
     const extensions = this.position === undefined ? { positions: true } : { after: this.position }
