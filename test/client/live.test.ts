@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
+import { WebSocket as NodeSocket } from 'ws'
 import { type Duet, graphql, type LiveState, live } from '../../client/src/index.ts'
 import { startTestApp } from '../support/app.ts'
 import { TestClock } from '../support/clock.ts'
@@ -8,7 +9,7 @@ import { temporaryFolder } from '../support/folder.ts'
 import { freePort } from '../support/ports.ts'
 import { createMember } from '../support/rest.ts'
 import { metricOf } from '../support/sockets.ts'
-import { waitUntil } from '../support/wait.ts'
+import { waitUntil, within } from '../support/wait.ts'
 import { connectTo, ManualClock, type PostAdded, postAdded, recorder } from './support.ts'
 
 const env = { RATE_LIMIT_MAX: '0', LOGIN_LIMIT_MAX: '0' }
@@ -339,5 +340,25 @@ describe('A subscription of the client', () => {
     } finally {
       globalThis.WebSocket = WebSocket
     }
+    live(client.duet)
+      .subscribe(postAdded, {}, recorder().watcher as never)
+      .close()
+    assert.equal(live(client.duet).state.state, 'idle', 'the refused one is forgotten')
+  })
+
+  it('over `ws` throws nothing when its socket fails, or is closed before it is open', async () => {
+    const { promise: closed, resolve } = Promise.withResolvers<void>()
+    let opened = 0
+    class Noted extends NodeSocket {
+      constructor(url: string, protocol: string) {
+        super(url, protocol)
+        if (++opened === 1) return
+        this.on('close', resolve)
+        queueMicrotask(() => subscription.close())
+      }
+    }
+    using client = connectTo({ url: `http://127.0.0.1:${await freePort()}` }, { WebSocket: Noted })
+    const subscription = live(client.duet).subscribe<PostAdded>(postAdded, {}, recorder().watcher)
+    await within(closed, 'the end of the second socket')
   })
 })

@@ -10,7 +10,13 @@ const page = globalThis as unknown as {
   test: {
     readonly seen: string[]
     readonly refetches: Set<() => void>
-    readonly reads: { readonly id: string; readonly answer: (data: string) => void }[]
+    readonly reads: {
+      readonly id: string
+      readonly answer: (data: string) => void
+      readonly fail: (error: Error) => void
+    }[]
+    /** How often `useLive` asked to read the current state. */
+    anew: number
   }
 }
 let duet = connect({ url: page.location.origin })
@@ -22,7 +28,8 @@ function Post({ id }: { readonly id: string }) {
   const comments = { $: { postId: id }, text: true } as const
   const [newest, setNewest] = useState('none')
   const added = useLive(duet, { commentAdded: comments }, event => {
-    if (event !== undefined) setNewest(`${newest} ${event.commentAdded.text}`)
+    if (event === undefined) page.test.anew++
+    else setNewest(`${newest} ${event.commentAdded.text}`)
     refetch()
   })
   Object.assign(page.test, { refetch })
@@ -43,18 +50,19 @@ function Post({ id }: { readonly id: string }) {
 function Own() {
   const session = useSession(duet)
   const { data, error } = useRead(duet, 'me', signal => users(duet).me({ signal }))
+  useLive(duet, { postDeleted: true }, () => void page.test.anew++)
   return `user ${session?.userId ?? 'none'}: ${data?.name ?? error?.message}`
 }
 
 /** Reads what the test answers, whatever the signal says. */
 function Answered({ id }: { readonly id: string }) {
-  const { data, refetch } = useRead(
+  const { data, error, isLoading, refetch } = useRead(
     duet,
     id,
-    () => new Promise<string>(answer => void page.test.reads.push({ id, answer })),
+    () => new Promise<string>((answer, fail) => void page.test.reads.push({ id, answer, fail })),
   )
   Object.assign(page.test, { refetch })
-  return `${id}: ${data}`
+  return `${id}: ${data}, ${error?.message}, ${isLoading ? 'loading' : 'done'}`
 }
 
 /** Compiled, never rendered: the types of the hooks are those of `query` and `subscribe`. */
@@ -71,7 +79,7 @@ export function Refused() {
 const views = { post: Post, own: Own, answered: Answered }
 const root = createRoot(page.document.body)
 page.test = Object.assign(
-  { seen: [], refetches: new Set<() => void>(), reads: [] },
+  { seen: [], refetches: new Set<() => void>(), reads: [], anew: 0 },
   {
     duet,
     live: () => live(duet).state.state,

@@ -11,7 +11,7 @@ import { startTestApp } from '../support/app.ts'
 import { browserMissing, openPage, startBrowser } from '../support/browser.ts'
 import { temporaryFolder } from '../support/folder.ts'
 import { read } from '../support/graphql.ts'
-import { logIn } from '../support/rest.ts'
+import { createMember, logIn } from '../support/rest.ts'
 import { connectTo, tokenFor } from './support.ts'
 
 test('the hooks for React render on a server, where nobody is signed in and nothing is read', () => {
@@ -71,6 +71,7 @@ describe('The hooks for React, in StrictMode', { skip: browserMissing }, () => {
     const count = await countOf(1)
     await view.run("test.show('post')")
     await view.page.getByText(new RegExp(`^live .*: ${count}, newest none \\| false`)).waitFor()
+    assert.equal(await view.run('test.anew'), 1, 'events arrive from now on')
     await comment('Seen at once')
     await view.page.getByText(new RegExp(`: ${count + 1}, newest none Seen at once \\| false`)).waitFor()
     await comment('and later')
@@ -120,6 +121,7 @@ describe('The hooks for React, in StrictMode', { skip: browserMissing }, () => {
     await view.page.getByText(`notFound | ${id} no post`).waitFor()
     await view.run("test.show('post', '7')")
     await view.page.getByText(/^live \|\s+\| 7 .* \| false/).waitFor()
+    assert.deepEqual(await view.run("test.seen.filter(text => text.includes('notFound | 7 '))"), [])
     assert.equal((await post()).createPost.id, id)
     await view.run(`test.show('post', '${id}')`)
     await view.page.getByText(new RegExp(`^live \\|\\s+\\| ${id} t: 0, newest none \\| false`)).waitFor()
@@ -128,7 +130,7 @@ describe('The hooks for React, in StrictMode', { skip: browserMissing }, () => {
     await view.run(`test.connectAnew(); test.show('post', '${id}')`)
     await view.page.getByText(`${id} no data, newest none | loading`).waitFor()
     await requests.release()
-    await view.page.getByText(`${id} t: 0, newest none | false`).waitFor()
+    await view.page.getByText(new RegExp(`^live \\|\\s+\\| ${id} t: 0, newest none \\| false`)).waitFor()
   })
 
   it('read once more for all that happened while they read, and keep the data when that fails', async () => {
@@ -153,7 +155,7 @@ describe('The hooks for React, in StrictMode', { skip: browserMissing }, () => {
     await view.page.getByText(before, { exact: true }).waitFor()
   })
 
-  it('do not read again for what is no longer shown', async () => {
+  it('do not read again for what is no longer shown, and tell the data, the error and the next attempt at once', async () => {
     await using view = await opened()
     await view.run("test.show('answered', '1')")
     await view.page.waitForFunction('test.reads.length === 2') // StrictMode begins twice
@@ -163,14 +165,35 @@ describe('The hooks for React, in StrictMode', { skip: browserMissing }, () => {
     await view.run("for (const { id, answer } of [...test.reads]) answer('answer ' + id)")
     await view.page.getByText('2: answer 2').waitFor()
     assert.deepEqual(await view.run('test.reads.map(({ id }) => id)'), ['1', '1', '2'])
+
+    const shows = (text: string) => view.page.getByText(text, { exact: true }).waitFor({ timeout: 5000 })
+    const last = (code: string) => view.run(`test.reads.at(-1).${code}`)
+    await view.run('test.refetch()')
+    await shows('2: answer 2, undefined, loading')
+    await view.run('test.refetch()')
+    await last("fail(new Error('away'))")
+    await shows('2: answer 2, away, loading')
+    await last("fail(new Error('still away'))")
+    await shows('2: answer 2, still away, done')
+    await view.run('test.refetch()')
+    await shows('2: answer 2, still away, loading')
+    await last("answer('again')")
+    await shows('2: again, undefined, done')
+    await view.run("test.show('nothing')")
+    await view.page.waitForFunction("document.body.innerText === ''")
+    await view.run('test.refetch()')
+    assert.equal(await view.run('test.reads.length'), 6)
   })
 
   it('follow the session: each user gets their own data, and nobody that of another', async () => {
     await using view = await opened()
     await view.run("test.show('own')")
     await view.page.getByText(/^user none: Authentication/i).waitFor()
+    const anew = (times: number) => view.page.waitForFunction(`test.anew === ${times}`, null, { timeout: 5000 })
+    await anew(1)
     await view.run("test.duet.signIn({ email: 'ada@example.com', password: 'demo-password' })")
     await view.page.getByText('user 1: Ada Lovelace').waitFor()
+    await anew(2)
     const requests = await held(view.page, '**/users/me')
     await view.run("test.duet.signIn({ email: 'ada@example.com', password: 'demo-password' })")
     assert.deepEqual([await view.body(), requests.waiting.length], ['user 1: Ada Lovelace', 0], 'the same user')
@@ -178,6 +201,11 @@ describe('The hooks for React, in StrictMode', { skip: browserMissing }, () => {
     await view.page.getByText('user 2: undefined').waitFor()
     await requests.release()
     await view.page.getByText('user 2: Grace Hopper').waitFor()
+    await anew(3)
+    const { id, name, email } = await createMember(app) // of the same role
+    await view.run(`test.duet.signIn({ email: '${email}', password: 'right password' })`)
+    await view.page.getByText(`user ${id}: ${name}`, { exact: true }).waitFor({ timeout: 5000 })
+    await anew(4)
     await view.run('test.duet.signOut()')
     await view.page.getByText(/^user none: Authentication/i).waitFor()
   })

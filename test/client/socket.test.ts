@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { iterate, live } from '../../client/src/index.ts'
+import { type Duet, iterate, live, subscribe } from '../../client/src/index.ts'
 import { waitUntil, within } from '../support/wait.ts'
 import { connectTo, ManualClock, type PostAdded, postAdded, recorder, tokenFor, uncaughtDuring } from './support.ts'
 
@@ -94,7 +94,10 @@ describe('The socket of the client', () => {
       changed = heard
     }
     const storage = { get: () => kept, set: () => {}, watch }
-    const client = connectTo({ url: 'http://duet.test' }, { clock: new ManualClock(0), WebSocket: FakeSocket, storage })
+    let renewals = 0
+    const fetch = () => new Promise<never>(() => renewals++)
+    const clock = new ManualClock(0)
+    const client = connectTo({ url: 'http://duet.test' }, { clock, WebSocket: FakeSocket, storage, fetch })
     live(client.duet).subscribe<PostAdded>(postAdded, {}, recorder().watcher)
     await waitUntil(() => FakeSocket.all.length === 1)
     kept = tokenFor(1)
@@ -105,7 +108,26 @@ describe('The socket of the client', () => {
     assert.deepEqual(second?.sent[0]?.payload, { Authorization: `Bearer ${kept}`, positions: true })
     const [first] = FakeSocket.all
     first?.onclose?.({ code: 1000 })
+    first?.say({ type: 'connection_ack' })
     assert.deepEqual([first?.isClosed, live(client.duet).state.state], [true, 'live'])
+    assert.equal(second?.subscribed.length, 1, 'a closed socket is not heard')
+
+    second?.onclose?.({ code: 4403 })
+    assert.equal(live(client.duet).state.state, 'waiting', 'not only when the token is renewed')
+    await new Promise(setImmediate)
+    assert.equal(renewals, 1, 'because the service refused the token')
+    for (const token of [tokenFor(1, 10), undefined]) {
+      kept = token
+      changed() // it renews the token while this one waits, and signs out while this one is live
+      await new Promise(setImmediate)
+      const next = FakeSocket.all.at(-1)
+      next?.accept()
+      assert.deepEqual(next?.sent[0]?.payload, { ...(token && { Authorization: `Bearer ${token}` }), positions: true })
+    }
+    assert.deepEqual(
+      FakeSocket.all.map(({ isClosed }) => isClosed),
+      [true, true, true, false],
+    )
     client.duet.close()
   })
 
@@ -154,29 +176,35 @@ describe('The socket of the client', () => {
     }
     Object.assign(globalThis, page)
     try {
-      const { client, socket } = await start()
+      const { clock, client, socket } = await start()
       const { onState, retryNow } = live(client.duet)
       const subscribe = () => live(client.duet).subscribe<PostAdded>(postAdded, {}, recorder().watcher)
       const states: string[] = []
-      onState(({ state }) => states.push(state))
+      const stop = onState(({ state }) => states.push(state))
       retryNow()
       socket.accept()
       subscribe()
       socket.pong()
       retryNow()
+      for (const listener of online) listener()
       socket.onclose?.({ code: 1006 })
       subscribe()
       await new Promise(setImmediate)
       assert.deepEqual([FakeSocket.all.length, states], [1, ['live', 'waiting']])
+      stop()
       for (const listener of online) listener()
       await new Promise(setImmediate)
       const second = FakeSocket.all.at(-1)
       second?.accept()
       assert.deepEqual([FakeSocket.all.length, second?.subscribed.length], [2, 3])
+      onState(({ state }) => state === 'waiting' && retryNow())
       second?.onclose?.({ code: 1006 })
-      retryNow()
       await new Promise(setImmediate)
-      assert.equal(FakeSocket.all.length, 3)
+      FakeSocket.all.at(-1)?.accept()
+      clock.pass(15_000) // longer than the pause that was cut short
+      await new Promise(setImmediate)
+      assert.deepEqual([FakeSocket.all.length, states.length], [3, 2])
+      assert.equal(live(client.duet).state.state, 'live')
       client.duet.close()
       assert.equal(online.size, 0)
     } finally {
@@ -190,8 +218,10 @@ describe('The socket of the client', () => {
     const other = recorder()
     const subscription = live(client.duet).subscribe<PostAdded>(postAdded, {}, other.watcher)
     socket.pong()
-    subscription.close()
-    assert.deepEqual(socket.sent.at(-1), { type: 'complete', id: '2' })
+    for (const _time of ['once', 'twice']) subscription.close()
+    assert.deepEqual([socket.sent.at(-1), socket.isClosed], [{ type: 'complete', id: '2' }, false])
+    using elsewhere = connectTo({ url: 'http://duet.test' }, { WebSocket: FakeSocket })
+    assert.deepEqual([live(client.duet).state.state, live(elsewhere.duet).state.state], ['live', 'idle'])
     socket.next('sent before that was read')
     socket.say({ type: 'complete', id: '1' })
     assert.deepEqual([other.received, received], [['start'], ['start', 'end']])
@@ -212,7 +242,7 @@ describe('The socket of the client', () => {
       clock.pass(1500)
     }
     socket.pong()
-    assert.deepEqual(third.received, ['start'])
+    assert.deepEqual([third.received, socket.subscribed.length], [['start'], 5], 'only the refused one begins again')
     socket.refuse('RATE_LIMITED')
     socket.onclose?.({ code: 1006 })
     clock.pass(250)
@@ -248,9 +278,14 @@ describe('The socket of the client', () => {
     await new Promise(setImmediate)
     assert.equal(FakeSocket.all.length, 0)
     subscribe().close()
-    subscribe()
+    const last = subscribe()
     await new Promise(setImmediate)
     assert.equal(FakeSocket.all.length, 1)
+    live(client.duet).onState(({ state }) => state === 'connecting' && last.close())
+    FakeSocket.all[0]?.onclose?.({ code: 1006 })
+    live(client.duet).retryNow()
+    await new Promise(setImmediate)
+    assert.deepEqual([FakeSocket.all.length, live(client.duet).state.state], [1, 'idle'])
   })
 
   it('is opened anew for who subscribes after close(): it follows the next user, and is closed again', async () => {
@@ -258,13 +293,19 @@ describe('The socket of the client', () => {
     const token = tokenFor(2)
     const fetch = async () => Response.json({ token }, { status: 201 })
     const { duet } = connectTo({ url: 'http://duet.test' }, { clock: new ManualClock(0), WebSocket: FakeSocket, fetch })
+    const signIn = async () => {
+      await duet.signIn({ email: 'grace@example.com', password: 'demo-password' })
+      await new Promise(setImmediate)
+    }
+    assert.equal(live(duet).state.state, 'idle')
+    await signIn()
+    assert.equal(FakeSocket.all.length, 0, 'nothing is subscribed')
     const before = recorder()
     live(duet).subscribe<PostAdded>(postAdded, {}, before.watcher)
     duet.close()
     const again = recorder()
     live(duet).subscribe<PostAdded>(postAdded, {}, again.watcher)
-    await duet.signIn({ email: 'grace@example.com', password: 'demo-password' })
-    await new Promise(setImmediate)
+    await signIn()
     const socket = FakeSocket.all.at(-1) ?? assert.fail('no socket')
     socket.accept()
     assert.deepEqual(socket.sent[0]?.payload, { Authorization: `Bearer ${token}`, positions: true })
@@ -277,6 +318,7 @@ describe('The socket of the client', () => {
     socket.accept()
     assert.equal(live(client.duet).state.state, 'live')
     clock.pass(20_000)
+    assert.deepEqual(socket.sent.at(-1), { type: 'ping', payload: { number: 2 } })
     socket.pong()
     clock.pass(20_000)
     assert.equal(live(client.duet).state.state, 'live')
@@ -313,21 +355,20 @@ describe('The socket of the client', () => {
   }
 
   it('does not resubscribe forever if the service refuses a position that the client never received', async () => {
-    const { client, socket, errors } = await start()
+    const { client, socket, errors, received } = await start()
     socket.accept()
-    socket.say({
-      type: 'error',
-      id: '1',
-      payload: [{ message: 'Unknown', extensions: { code: 'POSITION_UNKNOWN' } }],
-    })
-    assert.equal(errors[0]?.code, 'POSITION_UNKNOWN')
+    const payload = [{ message: 'Unknown', extensions: { code: 'POSITION_UNKNOWN' } }]
+    socket.say({ type: 'error', id: '1', payload })
+    assert.deepEqual([errors[0]?.code, errors[0]?.body, received], ['POSITION_UNKNOWN', payload, ['start']])
     assert.equal(socket.sent.filter(({ type }) => type === 'subscribe').length, 1)
     client.duet.close()
   })
 
-  it('answers pings of the service', async () => {
+  it('answers pings of the service, and takes answers without a question', async () => {
     const { client, socket } = await start()
     socket.accept()
+    socket.say({ type: 'pong' })
+    assert.equal(live(client.duet).state.state, 'live')
     socket.say({ type: 'ping', payload: { a: 1 } })
     assert.deepEqual(socket.sent.at(-1), { type: 'pong', payload: { a: 1 } })
     client.duet.close()
@@ -340,12 +381,18 @@ describe('The socket of the client', () => {
     for (let failures = 0; failures < 10; failures++) {
       current.onclose?.({ code: 1006 })
       pauses.push(Math.min(...clock.due))
+      assert.deepEqual(live(client.duet).state, { state: 'waiting', retryAt: clock.now() + (pauses.at(-1) ?? 0) })
       current = await next()
     }
     for (const [index, pause] of pauses.entries()) {
       const most = Math.min(250 * 2 ** index, 30_000)
       assert.ok(pause >= most / 2 && pause <= most, `${index}: ${pause}`)
     }
+    current.accept()
+    clock.pass(10_000)
+    current.onclose?.({ code: 1006 })
+    assert.ok(Math.min(...clock.due) >= 15_000, 'ten seconds are not stable')
+    current = await next()
     current.accept()
     clock.pass(15_000)
     live(client.duet).subscribe<PostAdded>(postAdded, {}, recorder().watcher)
@@ -533,8 +580,10 @@ describe('The socket of the client', () => {
     iterate(client.duet, { postAdded: { title: true } }, { after: 'p1', onReadAnew: why => told.push(why) })
     assert.deepEqual(socket.begun, { after: 'p1' })
     socket.refuse('POSITION_UNKNOWN')
+    socket.pong(-2)
+    assert.deepEqual(told, [], 'not by the answer to the refused attempt')
     socket.pong()
-    assert.deepEqual(told, ['gap'])
+    assert.deepEqual([told, socket.subscribed.length], [['gap'], 3])
     client.duet.close()
   })
 
@@ -542,12 +591,106 @@ describe('The socket of the client', () => {
     const { client, socket } = await start()
     socket.accept()
     const events = live(client.duet).iterate<PostAdded>(postAdded)
+    for (let used = 0; used < 1000; used++) {
+      socket.next('used at once')
+      await events.next()
+    }
+    assert.ok(!socket.sent.some(({ type }) => type === 'complete'), 'many events, but never many at a time')
     const reads = [events.next(), events.next(), events.next()]
     socket.next('the last one')
     socket.say({ type: 'complete', id: socket.subscribed.at(-1)?.id })
     const [first, ...others] = await within(Promise.all(reads), 'the end of each reader')
     assert.equal(first?.value?.postAdded.title, 'the last one')
     assert.deepEqual(others, Array(2).fill({ done: true, value: undefined }))
+    const left = live(client.duet).iterate<PostAdded>(postAdded)
+    const read = left.next()
+    await left.return?.()
+    assert.deepEqual(await Promise.race([read, 'still waiting']), { done: true, value: undefined })
+    const failed = live(client.duet).iterate<PostAdded>(postAdded)
+    socket.refuse('FORBIDDEN')
+    await failed.return?.()
+    assert.deepEqual(await failed.next(), { done: true, value: undefined }, 'its error came before it was left')
     client.duet.close()
+  })
+
+  it('sends the text and the variables of each document, also of a selection', async () => {
+    const { client, socket } = await start()
+    socket.accept()
+    const query = 'subscription ($id: ID!) { commentAdded(postId: $id) { text } }'
+    const [document, variables] = [{ loc: { source: { body: query } } }, { id: '7' }]
+    const sent = () => socket.subscribed.at(-1)?.payload
+    live(client.duet).subscribe(document, variables, { onData: () => {} })
+    assert.deepEqual(sent(), { query, variables, extensions: { positions: true } })
+    live(client.duet).iterate(document, variables, { after: 'p1' })
+    assert.deepEqual(sent(), { query, variables, extensions: { after: 'p1' } })
+    const selected = { commentAdded: { $: { postId: '8' }, text: true } } as const
+    for (const begin of [
+      () => subscribe(client.duet, selected, { onData: () => {} }),
+      () => iterate(client.duet, selected),
+    ]) {
+      begin()
+      assert.partialDeepStrictEqual(sent(), { variables: { postId1: '8' } })
+    }
+    client.duet.close()
+  })
+
+  it('sends nothing before it is accepted, then each subscription once, and asks when it was read', async () => {
+    FakeSocket.all.length = 0
+    const clock = new ManualClock(0)
+    using client = connectTo({ url: 'http://duet.test' }, { clock, WebSocket: FakeSocket })
+    const { iterate: events, retryNow, subscribe: listen } = live(client.duet)
+    const socket = async () => {
+      retryNow()
+      await new Promise(setImmediate)
+      return FakeSocket.all.at(-1) ?? assert.fail('no socket')
+    }
+    const told: string[] = []
+    const full = events<PostAdded>(postAdded, {}, { after: 'p0', onReadAnew: why => told.push(why) })
+    const first = await socket()
+    first.accept()
+    for (let number = 1; number <= 1000; number++) first.next('post', `p${number}`)
+    first.onclose?.({ code: 1012 })
+    const second = await socket()
+    second.accept()
+    const typesOf = ({ sent }: FakeSocket) => sent.map(({ type }) => type)
+    assert.deepEqual(
+      [typesOf(second), live(client.duet).state.state, told],
+      [['connection_init', 'ping'], 'live', []],
+      'the only subscription has enough events',
+    )
+    second.onclose?.({ code: 1006 })
+    const third = await socket()
+    const others = [recorder(), recorder()]
+    for (const { watcher } of others) listen<PostAdded>(postAdded, {}, watcher)
+    for (let used = 0; used < 1000; used++) await full.next()
+    const next = full.next()
+    assert.deepEqual(third.sent, [])
+    third.accept()
+    assert.deepEqual(typesOf(third), ['connection_init', 'subscribe', 'subscribe', 'subscribe', 'ping'])
+    assert.deepEqual(
+      [third.begun, told, others.map(({ received }) => received)],
+      [{ positions: true }, ['gap'], [['start'], ['start']]],
+    )
+    third.next('after the gap', 'p2', third.subscribed[0]?.id)
+    assert.equal((await within(next, 'the event')).value?.postAdded.title, 'after the gap')
+  })
+
+  it('has the new state when the application hears of a start, an end or an error', async () => {
+    for (const finish of [
+      (socket: FakeSocket) => socket.say({ type: 'complete', id: '1' }),
+      (socket: FakeSocket) => socket.refuse('FORBIDDEN'),
+      (_socket: FakeSocket, duet: Duet) => duet.close(),
+    ]) {
+      FakeSocket.all.length = 0
+      using client = connectTo({ url: 'http://duet.test' }, { clock: new ManualClock(0), WebSocket: FakeSocket })
+      const states: string[] = []
+      const note = () => void states.push(live(client.duet).state.state)
+      live(client.duet).subscribe(postAdded, {}, { onData: note, onReadAnew: note, onEnd: note, onError: note })
+      await new Promise(setImmediate)
+      const [socket = assert.fail('no socket')] = FakeSocket.all
+      socket.accept()
+      finish(socket, client.duet)
+      assert.deepEqual([states, socket.isClosed], [['live', 'idle'], true])
+    }
   })
 })
