@@ -164,5 +164,36 @@ nodejs_eventloop_lag_p99_seconds 0.005
     state.visits.value++
     assert.deepEqual([state.points.value, state.metricsToken.value], [[], ''], 'the next user gets neither')
     assert.equal(state.metricsRefused.value, false, 'the next user has tried none')
+    state.watchHealth()
+    await settled()
+    assert.deepEqual(state.points.value, [], 'nor what was counted since')
+  })
+
+  it('asks for metrics with the token that was entered, until it is refused, and looks again only after an answer', async t => {
+    stopTime(t)
+    using page = new StatePage({ settings: { metrics: 'token' } })
+    const state = await page.load('health')
+    let late = Promise.withResolvers<unknown>()
+    page.answers['GET /health/ready'] = () => late.promise
+    const stop = state.watchHealth()
+    await pass(4000)
+    assert.deepEqual([page.asked, state.metricsRefused.value], [['GET /health/ready'], false])
+    late.resolve(status(503))
+    await settled()
+    assert.equal(state.readiness.value, 'not ready')
+    state.metricsToken.value = 'A token'
+    await pass(2000)
+    assert.deepEqual([page.asked.at(-1), state.metricsToken.value], ['GET /metrics', 'A token'], 'it was not answered')
+    page.answers['GET /metrics'] = (_, headers) => status(headers.get('authorization') === 'Bearer A token' ? 401 : 400)
+    await pass(2000)
+    assert.deepEqual([state.metricsToken.value, state.metricsRefused.value], ['', true])
+    late = Promise.withResolvers()
+    await pass(2000)
+    stop()
+    late.resolve({})
+    await settled()
+    const before = page.asked.length
+    await pass(4000)
+    assert.equal(page.asked.length, before, 'nobody looks at it')
   })
 })

@@ -176,6 +176,11 @@ test('what is written survives a reload, and a full storage while the page is op
 test('an error is told in words, with the field that is wrong and when a retry may help', () => {
   const problem = (kind: ErrorKind, message = 'No', details = {}) => problemOf(new DuetError(kind, message, details))
   assert.equal(problem('server', 'no database', { requestId: 'abc' }).text, 'No database. Its log knows it as abc.')
+  assert.deepEqual(
+    [problem('server', 'no database').text.trim(), problem('badInput', 'What?').text],
+    ['No database.', 'What?'],
+  )
+  assert.equal(problemOf(new TypeError('No signal')).text, 'TypeError: No signal')
   const kinds = ['offline', 'server', 'rateLimited', 'unauthenticated', 'forbidden', 'badInput'] as const
   assert.equal(kinds.map(kind => Number(problem(kind).retry)).join(''), '111000')
   const at = Date.now()
@@ -215,27 +220,35 @@ test('names are read once each, and posts and payments of a user page by page', 
   await state.readNames([2, null])
   assert.deepEqual([[...state.names.value.values()], page.asked.length], [['G.', 'User 3', 'Four'], 2])
 
+  const joined: string[] = []
   const read = (after?: number) =>
     state
-      .postsOf(5, () => {})({ limit: 2, after })
+      .postsOf(5, (at: string) => joined.push(at))({ limit: 2, after })
       .first()
   page.answers.Written = ({ limit, after }: { limit: number; after: string | null }) => {
     const left = ['9', '8', '7', '6'].filter(id => Number(id) < Number(after ?? 10))
-    return { user: { posts: left.slice(0, limit).map(id => ({ id, title: 'A' })) } }
+    return { user: { createdAt: 'then', posts: left.slice(0, limit).map(id => ({ id, title: 'A' })) } }
   }
   const posts = [9, 8, 7, 6].map(id => ({ id, title: 'A' }))
   assert.deepEqual(await read(), { items: posts.slice(0, 2), more: true })
   assert.deepEqual(await read(8), { items: posts.slice(2), more: false })
+  assert.deepEqual([await read(6), joined.length], [{ items: [], more: false }, 3], 'also without posts')
   page.answers.Written = () => ({ user: null })
   assert.deepEqual(await read(), { items: [], more: false })
 
   page.answers['GET /users/5/orders'] = (_sent, _headers, { searchParams }) => {
     assert.deepEqual(Object.fromEntries(searchParams), { limit: '10', after: '4', status: 'shipped', sort: '-id' })
-    return [{ id: 3, amount: 120, _links: { track: { href: '/orders/3/tracking' } } }]
+    const orders = [{ id: 3, amount: 120, _links: { track: { href: '/orders/3/tracking' } } }]
+    return Response.json(orders, { headers: { link: '</users/5/orders?after=3>; rel="next"' } })
   }
   page.answers['GET /orders/3/tracking'] = () => ({ shipped_at: 'then' })
-  const { items } = await state.orderPaymentsOf(5)({ limit: 10, after: 4 }).first()
-  assert.deepEqual(items, [{ id: 3, amount: 120, paidAt: 'then' }])
+  const paid = await state.orderPaymentsOf(5)({ limit: 10, after: 4 }).first()
+  assert.deepEqual(paid, { items: [{ id: 3, amount: 120, paidAt: 'then' }], more: true })
+
+  const statuses = [404, 403, 400]
+  page.answers['GET /users/5'] = () => new Response(null, { status: statuses.shift() ?? 500 })
+  for (const _ of [404, 403]) assert.equal(await state.findUser(5), undefined)
+  await assert.rejects(state.findUser(5), { kind: 'badInput' }, 'nobody knows whether there is such a user')
 })
 
 test('who is too late to pay or cancel an order sees what it is now, and another error is told', async () => {
@@ -261,4 +274,5 @@ test('who is too late to pay or cancel an order sees what it is now, and another
   await assert.rejects(readContents(order), { kind: 'forbidden' })
   page.answers['GET /orders/3'] = status(403)
   await assert.rejects(findOrder(3), { kind: 'forbidden' })
+  await assert.rejects(act(order, 'pay'), { kind: 'forbidden' }, 'nobody knows what it is now')
 })

@@ -33,6 +33,8 @@ test('a late answer brings no older text, no smaller number of likes and no olde
   const newer = { ...post, title: 'Newer', updatedAt: at(3), likes: 4, commentCount: 6 }
   assert.deepEqual(withRead(post, newer, 10), newer)
   assert.deepEqual(withRead(post, newer, 9), { ...newer, commentCount: 5 })
+  const renamed = { ...author, name: 'Ada L.' } // a new name is no change of the post
+  assert.equal(withRead(post, { ...post, author: renamed }, 10).author.name, 'Ada L.')
   assert.deepEqual(withFigures(post, { id: '7', likes: 1, commentCount: 2 }, 10), { ...post, commentCount: 2 })
 })
 
@@ -41,6 +43,7 @@ test('the comments of a post are shown once, in order, each with its newest text
   const changed = withComment(withComment(open, comment('3')), comment('2', { text: 'New', updatedAt: at(3) }))
   assert.deepEqual(texts(changed), ['New', 'Text 3', 'Text 4'])
   assert.deepEqual(texts(withComment(changed, comment('2', { updatedAt: at(2) }))), ['New', 'Text 3', 'Text 4'])
+  assert.equal(withComment(open, comment('4', { arrived: true })).comments?.[1]?.arrived, false, 'it was there before')
   const read = withComments(changed, [comment('2'), comment('5')], changed.comments ?? [], false)
   assert.deepEqual(texts(read), ['New', 'Text 3', 'Text 4', 'Text 5'])
 })
@@ -74,15 +77,21 @@ test('a read serves all who ask at once, is repeated for those who ask while it 
   next = Promise.withResolvers()
   first.resolve()
   await settled()
-  assert.equal(reads, 2)
-  next.reject(new DuetError('rateLimited', 'Too many', { retryAfter: 5 }))
+  assert.deepEqual([reads, posts.busy.value], [2, true])
+  posts.run()
+  const second = next
+  next = Promise.withResolvers()
+  second.reject(new DuetError('rateLimited', 'Too many', { retryAfter: 5 }))
   await settled()
-  assert.deepEqual([reads, posts.busy.value, posts.problem.value?.kind], [2, false, 'rate-limited'])
+  assert.deepEqual([reads, posts.busy.value, posts.problem.value?.kind], [3, true, 'rate-limited'])
+  next.reject(new DuetError('offline', 'No answer'))
+  await settled()
+  assert.deepEqual([reads, posts.busy.value, posts.problem.value?.kind], [3, false, 'offline'])
   next = Promise.withResolvers()
   next.resolve()
   posts.run()
   await settled()
-  assert.deepEqual([reads, posts.problem.value], [3, undefined])
+  assert.deepEqual([reads, posts.problem.value], [4, undefined])
 })
 
 test('what is followed is read when events arrive or after a second, and followed again after an error, with longer and longer pauses', t => {
@@ -111,7 +120,7 @@ test('what is followed is read when events arrive or after a second, and followe
   assert.equal(reads, 1, 'it is not read twice')
 
   const failed = new DuetError('badInput', 'Too far behind', { code: 'SUBSCRIPTION_TOO_EXPENSIVE' })
-  for (const pause of [2000, 4000, 8000]) {
+  for (const pause of [2000, 4000, 8000, 16_000, 32_000, 60_000, 60_000]) {
     const before = begun.length
     begun.at(-1)?.watcher.onError?.(failed)
     mock.timers.tick(pause - 1)
@@ -123,10 +132,12 @@ test('what is followed is read when events arrive or after a second, and followe
   assert.equal(reads, 2)
   begun.at(-1)?.watcher.onError?.(failed)
   mock.timers.tick(2000)
-  assert.equal(begun.length, 5, 'after a success the pauses are short again')
+  assert.equal(begun.length, 9, 'after a success the pauses are short again')
   begun.at(-1)?.watcher.onError?.(new DuetError('notFound', 'Post not found'))
   mock.timers.tick(60_000)
-  assert.deepEqual([ends, begun.length], [1, 5], 'what is gone is not followed again')
+  assert.deepEqual([ends, begun.length], [1, 9], 'what is gone is not followed again')
+  begun.at(-1)?.watcher.onEnd?.()
+  assert.equal(ends, 2)
   stop()
 
   const leave = start()
@@ -135,7 +146,7 @@ test('what is followed is read when events arrive or after a second, and followe
   begun.at(-1)?.watcher.onError?.(failed)
   leave()
   mock.timers.tick(60_000)
-  assert.equal(begun.length, 6)
+  assert.equal(begun.length, 10)
   const known = start()
   known()
   mock.timers.tick(60_000)

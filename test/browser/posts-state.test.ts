@@ -42,8 +42,9 @@ describe('the state of posts in the console', () => {
     state.watchFeed()
     state.openFeed()
     await settled()
-    event('postAdded', post(4)) // after the answer was made, and before it arrives
-    event('postUpdated', post(2, { title: 'Changed', updatedAt: at(1) }))
+    event('postAdded', post(4, { author: { id: '1', name: 'Ada' } })) // after the answer was made, and before it arrives
+    for (let id = 901; id <= 920; id++) event('postUpdated', post(id))
+    for (const second of [1, 2]) event('postUpdated', post(2, { title: `Changed ${second}`, updatedAt: at(second) }))
     late.resolve({ posts: [post(3), post(2), post(1)] })
     await settled()
     readsAtStart = page.asked.length
@@ -67,7 +68,7 @@ describe('the state of posts in the console', () => {
 
   it('the feed is read once, after it has subscribed, and lists each post once, newest first', async () => {
     assert.equal(readsAtStart, 1)
-    assert.equal(known(2)?.title, 'Changed') // while the answer was under way
+    assert.equal(known(2)?.title, 'Changed 2') // while the answer was under way
     for (const id of [13, 11, 13, 12]) event('postAdded', post(id))
     assert.deepEqual(
       shown().filter(id => id <= 13),
@@ -87,11 +88,13 @@ describe('the state of posts in the console', () => {
     event('postUpdated', post(21, { title: 'Older', updatedAt: at(1), likes: 4 }))
     assert.deepEqual([known(21)?.title, known(21)?.likes], ['Newest', 4])
     const late = Promise.withResolvers<unknown>()
-    page.answers.Like = () => late.promise
-    const liking = state.likePost('21')
+    page.answers.Like = page.answers.Update = () => late.promise
+    const edit = { base: post(21), title: 'Newest', content: 'Text' }
+    const writing = [state.likePost('21'), state.updatePost('21', edit)]
     event('postUpdated', post(21, { title: 'Newest', updatedAt: at(2), commentCount: 5 }))
-    late.resolve({ likePost: post(21, { likes: 6, commentCount: 4 }) })
-    await liking
+    const answer = post(21, { likes: 6, commentCount: 4 })
+    late.resolve({ likePost: answer, updatePost: answer })
+    await Promise.all(writing)
     assert.deepEqual([known(21)?.likes, known(21)?.commentCount], [6, 5])
     event('postUpdated', post(22))
     assert.equal(known(22), undefined, 'a post that is not shown stays so')
@@ -150,7 +153,11 @@ describe('the state of posts in the console', () => {
   it('what the user could not delete leaves when somebody else deletes it', async () => {
     await opened(52, [comment(520)])
     page.answers.DeleteComment = page.answers.Delete = () => new Response(null, { status: 503 })
+    const edit = state.commentEdit('520')
+    edit.value = { base: comment(520), text: 'Changed' }
     for (const work of [state.deleteComment('52', '520'), state.deletePost('52')]) await assert.rejects(work)
+    assert.equal(edit.value?.text, 'Changed')
+    edit.value = undefined
     event('postAdded', post(52)) // once more
     assert.equal(textsOf(52)?.length, 1)
     event('commentDeleted', '520', '52')
@@ -214,7 +221,7 @@ describe('the state of posts in the console', () => {
 
   it('what was deleted unseen leaves with the next read, but not what the user is reading or editing', async () => {
     await opened(75, [comment(751), comment(752), comment(753)])
-    state.commentEdit('751').value = { base: comment(751), text: 'Changed' }
+    for (const id of [751, 753]) state.commentEdit(String(id)).value = { base: comment(id), text: 'Changed' }
     page.answers.Post = () => ({ post: { ...post(75), comments: [comment(753)] } })
     state.readerOf('75').run()
     await settled()
@@ -365,7 +372,8 @@ describe('the state of posts in the console', () => {
       return { updatePost: post(95, { title: 'New', updatedAt: at(1) }) }
     }
     const base = { title: 'Old', content: 'Text', updatedAt: at(0) }
-    await state.updatePost('95', { base, title: 'New', content: 'Text' })
+    const stored = await state.updatePost('95', { base, title: 'New', content: 'Text' })
+    assert.deepEqual(stored, { title: 'New', content: 'Text', updatedAt: at(1) })
     await state.updatePost('95', { base, title: 'Old', content: 'Text' })
     await state.updatePost('95', { base, title: 'Old', content: '' })
     assert.deepEqual(written, [
@@ -390,10 +398,10 @@ describe('the state of posts in the console', () => {
     await settled()
     event('postAdded', post(204))
     const all = shown().filter(id => id !== 202 && id !== 204)
-    late.resolve({ posts: all.map(id => post(id, { likes: 7 })) })
+    late.resolve({ posts: all.map(id => post(id, { likes: 7, commentCount: 3 })) })
     await settled()
     assert.deepEqual(shown(), [204, ...all])
-    assert.equal(known(203)?.likes, 7)
+    assert.deepEqual([known(203)?.likes, known(2)?.commentCount], [7, 3])
     page.answers.Posts = () => ({ posts: [post(3), post(2), post(1)] })
   })
 
@@ -433,6 +441,16 @@ describe('the page of a post in the console', () => {
     event('commentDeleted', '50', '7')
     await settled()
     assert.deepEqual([known().likes, known().commentCount, known().comments.length], [3, 59, 49])
+    mock.timers.tick(2000)
+    await settled()
+    const late = Promise.withResolvers<unknown>()
+    page.answers.Figures = () => late.promise
+    page.tell('focus')
+    await settled()
+    event('commentAdded', { ...comment(61), post: { commentCount: 60 } }, '7')
+    late.resolve({ post: { id: '7', likes: 4, commentCount: 59 } })
+    await settled()
+    assert.deepEqual([known().likes, known().commentCount], [4, 60])
     leave()
     assert.deepEqual([state.page.value, known().comments, followed()], [undefined, undefined, 0])
 
@@ -493,6 +511,9 @@ describe('the feed of the console', () => {
     const { state, shown } = await feedOf(page, [])
     const write = (id: number) => page.sockets.at(-1)?.event('postAdded', post(id))
     assert.deepEqual(shown(), [])
+    page.tell('focus')
+    await settled()
+    assert.deepEqual(page.asked, ['Posts'], 'there is nothing to count')
     write(1)
     assert.deepEqual(shown(), ['1'])
     for (let id = 2; id <= 500; id++) write(id)
@@ -549,6 +570,7 @@ describe('the feed of the console', () => {
   it('is read again when events arrive, if it could not be read', async () => {
     using page = new StatePage()
     const { state, shown } = await feedOf(page, posts(2))
+    assert.equal(state.morePosts.value, false, 'these are all')
     const { Posts: answer } = page.answers
     const reconnect = async () => {
       page.sockets.at(-1)?.onclose?.({ code: 1006 })
@@ -680,7 +702,10 @@ describe('the feed of the console', () => {
       written.push(variables)
       return { updateComment: comment(3, { text: variables.text, updatedAt: at(1) }) }
     }
-    for (const text of ['Changed', 'Comment 3']) await state.updateComment('2', '3', { base: comment(3), text })
+    const base = { text: 'Comment 3', updatedAt: at(0) }
+    const stored = await state.updateComment('2', '3', { base, text: 'Changed' })
+    assert.deepEqual(stored, { text: 'Changed', updatedAt: at(1) })
+    await state.updateComment('2', '3', { base, text: 'Comment 3' })
     assert.equal(known('2')?.comments?.[0]?.text, 'Changed')
     assert.deepEqual(written, [{ id: '3', text: 'Changed', ifUpdatedAt: at(0) }])
     page.answers.DeleteComment = page.answers.Delete = () => ({})

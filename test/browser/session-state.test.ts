@@ -119,13 +119,20 @@ describe('the session of the console', () => {
   it('repeats for another user what it reads, but not what the former user wanted to do', async () => {
     using page = await Visit.begin(ada)
     const { withSession, api } = page.state
+    const { readFeed, readerOf, feed } = await page.load('feed', 'comments')
+    page.answers.Posts = page.answers.Post = (_, headers) =>
+      page.revoked.has(headers.get('authorization')?.slice('Bearer '.length) ?? null)
+        ? refused()
+        : { posts: [], post: null }
     page.revoked.add(page.local.getItem('duet-token'))
+    for (const { run } of [readFeed, readerOf('7')]) run()
     const action = outcome(withSession(() => api.users.me()))
     const read = withSession(() => api.users.me(), { byAnyone: true })
     await settled()
     await page.elsewhere(grace)
     assert.match(String(await action), /^conflict: Somebody else has signed in/)
     assert.equal((await read).name, 'Grace')
+    assert.deepEqual([feed.value, readFeed.problem.value, readerOf('7').problem.value], [[], undefined, undefined])
   })
 
   it('is that of all tabs: who signs in or out elsewhere does so here, whichever answer with a name comes last', async () => {

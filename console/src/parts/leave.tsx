@@ -23,14 +23,7 @@ export function useLeaveGuard(root: RefObject<HTMLElement | null>, onLeave: () =
         <button type="button" onClick={stay}>
           Go on writing
         </button>
-        <button
-          type="button"
-          class="danger"
-          onClick={() => {
-            stay()
-            onLeave()
-          }}
-        >
+        <button type="button" class="danger" onClick={onLeave}>
           Discard it
         </button>
       </div>

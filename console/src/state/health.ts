@@ -75,7 +75,6 @@ async function readMetrics(): Promise<void> {
   try {
     const { body } = await duet.request<string>('GET', '/metrics', { headers })
     take(sampleOf(body, Date.now()))
-    metricsRefused.value = false
   } catch (error) {
     if (!isDuetError(error, 'unauthenticated')) return
     metricsRefused.value = true

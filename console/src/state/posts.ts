@@ -126,8 +126,6 @@ export function dropPost(id: string): void {
   if (deleting.has(`post ${id}`)) return
   const post = posts.peek().get(id)
   if (post !== undefined && (isOpen(id) || isWrittenAbout(id))) {
-    events++
-    deleted.add(`post ${id}`)
     if (!post.gone) announce(`The post “${post.title}” is deleted`)
     put({ ...post, gone: true, comments: undefined })
   } else forgetPost(id)
@@ -135,7 +133,6 @@ export function dropPost(id: string): void {
 
 /** Takes a deleted post away, with its place. */
 export function forgetPost(id: string): void {
-  events++
   deleted.add(`post ${id}`)
   releasePost(id)
   if (page.peek() === id) missing.value = id

@@ -50,7 +50,6 @@ export function Editing<Kind extends Edit>(props: Props<Kind>) {
     action.run(async () => {
       try {
         const base = await save(mine)
-        comparing.value = false
         const written = draft.peek()
         if (written === edit) done()
         else if (written !== undefined) draft.value = { ...written, base } // the user has gone on writing
