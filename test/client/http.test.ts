@@ -17,6 +17,7 @@ import {
   query,
   users,
 } from '../../client/src/index.ts'
+import { errorOf } from '../../client/src/refusals.ts'
 import { startTestApp } from '../support/app.ts'
 import { freePort } from '../support/ports.ts'
 import { createMember, createUser, somebody, someItems } from '../support/rest.ts'
@@ -76,7 +77,7 @@ describe('Requests of the client', () => {
     const { duet } = client
     const { create, get, me, update } = users(duet)
     const { query: read } = graphql(duet)
-    await assert.rejects(me(), { kind: 'unauthenticated', status: 401, code: undefined })
+    await assert.rejects(me(), { kind: 'unauthenticated', code: undefined, retryAfter: undefined })
     await assert.rejects(read('{ me { id } }'), { kind: 'unauthenticated', status: 401, code: 'UNAUTHENTICATED' })
     await duet.signIn({ email: member.email, password: 'right password' })
     await assert.rejects(get(1_000_000), { kind: 'forbidden', status: 403 })
@@ -99,6 +100,27 @@ describe('Requests of the client', () => {
       return isDuetError(error) && isDuetError(error, 'server') && !isDuetError(error, 'offline')
     })
     assert.ok(!isDuetError(new Error('another')))
+  })
+
+  it('fail with the same kinds over a socket, where a code stands for the status', () => {
+    const kinds = {
+      UNAUTHENTICATED: 'unauthenticated',
+      FORBIDDEN: 'forbidden',
+      NOT_FOUND: 'notFound',
+      CONFLICT: 'conflict',
+      RATE_LIMITED: 'rateLimited',
+      INTERNAL_SERVER_ERROR: 'server',
+      SERVICE_UNAVAILABLE: 'server',
+      COMPLEXITY_LIMIT_EXCEEDED: 'badInput',
+    }
+    for (const [code, kind] of Object.entries(kinds)) {
+      const errors = [{ message: 'Refused', extensions: { code } }]
+      const error = errorOf(errors, 'none', { body: errors })
+      assert.deepEqual([error.kind, error.code, error.message, error.status], [kind, code, 'Refused', undefined])
+      assert.equal(errorOf(errors, 'none', { status: 502, body: errors }).kind, 'server', 'the status decides')
+    }
+    const { kind, message, code } = errorOf(undefined, 'none', { body: undefined })
+    assert.deepEqual([kind, message, code], ['badInput', 'none', undefined])
   })
 
   it('never succeed with the answer of somebody else, such as a network that wants a login', async () => {
@@ -167,6 +189,7 @@ describe('Requests of the client', () => {
     const storage = { get: () => tokenFor(7), set: () => {} }
     using client = connectTo({ url: 'http://duet.test' }, { fetch, clock, storage })
     const timers = clock.due.length
+    await assert.rejects(client.duet.request('GET', '/a', { signal: AbortSignal.abort() }), { name: 'AbortError' })
     await client.duet.request('GET', '/metrics', { headers: { Authorization: 'Bearer other', 'X-Own': '1' } })
     await client.duet.request('POST', '/a', {
       body: [{ password: 'secret' }],
@@ -221,7 +244,7 @@ describe('Requests of the client', () => {
     const fetch = interceptedFetch(() => Response.json([], { headers: { link: '</users?after=1>; rel="next"' } }))
     using client = connectTo({ url: 'http://duet.test' }, { fetch })
     await assert.rejects(users(client.duet).list().toArray(), { kind: 'server' })
-    assert.equal(client.requests.length, 2)
+    assert.deepEqual(client.lines(), ['GET /users 200', 'GET /users?after=1 200'])
   })
 
   it('are reported with the remaining rate limit, and a refusal contains the time to wait', async () => {
@@ -268,7 +291,8 @@ describe('Requests of the client', () => {
     for (const options of [{ fetch: never }, { fetch: halfway, timeoutMs: 5000 }]) {
       const clock = new ManualClock(0)
       using silent = connectTo({ url: 'http://duet.test' }, { ...options, clock })
-      const reading = within(users(silent.duet).get(1), 'the timeout')
+      const { signal } = new AbortController() // has no effect on it
+      const reading = within(users(silent.duet).get(1, { signal }), 'the timeout')
       await new Promise(setImmediate)
       assert.deepEqual(clock.due, [options.timeoutMs ?? 30_000])
       clock.pass(30_000)

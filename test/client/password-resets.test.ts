@@ -23,6 +23,9 @@ test('the client asks for a link and sets a password with it, also with a sessio
   await assert.rejects(passwordResets(lossy.duet).set('used/before?', 'a new password'), { kind: 'offline' })
   const once = ['PUT /password-resets/… undefined']
   assert.deepEqual(lossy.lines(), once, 'a second request would tell that a link is invalid that was valid')
+  let asked = 0
+  using refused = connectTo(app, { fetch: async () => Response.json({}, { status: ++asked <= 2 ? 401 : 500 }) })
+  await assert.rejects(passwordResets(refused.duet).request(email), { kind: 'unauthenticated' })
   await client.duet.signIn({ email, password: 'right password' })
   await send(app, 'DELETE /tokens', undefined, await logIn(app, email, 'right password'))
   await set(secret, 'a new password')

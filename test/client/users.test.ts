@@ -85,6 +85,7 @@ describe('Users of the client', () => {
     assert.match(read[etag] ?? '', /^"/)
     const current = await update({ ...read }, { age: 40 }) // a copy has the ETag too
     assert.deepEqual([current.age, current[etag]], [40, undefined])
+    assert.equal(client.requests.at(-1)?.body, '{"age":40}', 'only what changes')
     for (const user of [read, { ...read }]) await assert.rejects(update(user, { age: 41 }), changed)
     await assert.rejects(replace(read, somebody()), changed)
     await assert.rejects(remove(read), changed)
