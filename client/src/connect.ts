@@ -83,8 +83,9 @@ export function connect(options: ConnectOptions): Duet {
       }
     },
     close() {
-      notify(closing)
+      const all = [...closing]
       closing.clear()
+      notify(all)
     },
   }
   internals.set(duet, { clock, keeper, closing, WebSocket: options.WebSocket })

@@ -31,9 +31,9 @@ export function live(duet: Duet): Live {
   let found = known.get(duet)
   if (found === undefined) {
     const parts = internalsOf(duet)
+    parts.closing.add(() => known.delete(duet)) // first, for who subscribes anew when a subscription ends
     found = over(new Lines(duet.url, parts))
     known.set(duet, found)
-    parts.closing.add(() => known.delete(duet))
   }
   return found
 }
@@ -49,7 +49,7 @@ function over(lines: Lines): Live {
     },
     onState: listener => lines.onState(listener),
     subscribe: (document, variables, watcher) => subscribe(document, variables, watcher as never),
-    iterate: ((document: string | object, variables: unknown, options: object = {}) =>
+    iterate: ((document: string | object, variables: unknown, options?: object) =>
       iterator(watcher => subscribe(document, variables, { ...options, ...watcher }))) as Live['iterate'],
     retryNow: () => lines.retryNow(),
   }
