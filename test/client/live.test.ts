@@ -319,12 +319,12 @@ describe('A subscription of the client', () => {
     assert.deepEqual([seen, live(client.duet).state.state], [titles, 'idle'])
     assert.deepEqual(await events.next(), { done: true, value: undefined })
     const failing = iterate('subscription { nothing }')
-    await assert.rejects(failing.next(), { kind: 'badInput' })
+    await assert.rejects(within(failing.next(), 'the error'), { kind: 'badInput' })
     assert.deepEqual(await failing.next(), { done: true, value: undefined })
     const waiting = iterate(postAdded)
     const next = waiting.next()
     client.duet.close()
-    assert.deepEqual(await next, { done: true, value: undefined })
+    assert.deepEqual(await within(next, 'the end'), { done: true, value: undefined })
   })
 
   it('without a WebSocket class fails with a message that says so', () => {

@@ -127,8 +127,10 @@ describe('The hooks for React, in StrictMode', { skip: browserMissing }, () => {
     await view.page.getByText(new RegExp(`^live \\|\\s+\\| ${id} t: 0, newest none \\| false`)).waitFor()
 
     const requests = await held(view.page)
+    const before = await view.run('test.seen.length')
     await view.run(`test.connectAnew(); test.show('post', '${id}')`)
     await view.page.getByText(`${id} no data, newest none | loading`).waitFor()
+    assert.deepEqual(await view.run(`test.seen.slice(${before}).filter(text => !text.includes('no data'))`), [])
     await requests.release()
     await view.page.getByText(new RegExp(`^live \\|\\s+\\| ${id} t: 0, newest none \\| false`)).waitFor()
   })
@@ -225,8 +227,15 @@ async function held(page: Page, url = '**/graphql') {
       for (;;) {
         const route = waiting.shift()
         if (route !== undefined) return route
-        await new Promise<void>(resolve => {
-          wake = resolve
+        await new Promise<void>((resolve, reject) => {
+          const timer = setTimeout(
+            () => reject(new assert.AssertionError({ message: `No request of ${url} came` })),
+            10_000,
+          )
+          wake = () => {
+            clearTimeout(timer)
+            resolve()
+          }
         })
       }
     },

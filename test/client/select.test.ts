@@ -127,7 +127,7 @@ describe('A selection', () => {
       // @ts-expect-error: "There is no argument id"
       'me has no id': () => query(duet, { me: { $: { id: 1 }, name: true } }),
       // @ts-expect-error: `false` is no selection
-      'Post.title is neither true nor a selection': () => query(duet, { posts: { title: false } }),
+      'Post.title is neither true nor a selection': () => query(duet, { posts: { id: true, title: false } }),
       // @ts-expect-error: a limit is a number
       'Variable "$limit1"': () => query(duet, { posts: { $: { limit: '1' }, id: true } }),
       // @ts-expect-error: the id is missing
@@ -136,6 +136,8 @@ describe('A selection', () => {
       'Argument "Query.user(id:)"': () => query(duet, { user: { $: {}, name: true } }),
       // @ts-expect-error: an id is not null
       'Variable "$id1"': () => mutate(duet, { likePost: { $: { id: null } } }),
+      // @ts-expect-error: Mutation has no such field
+      'Mutation has no posts': () => mutate(duet, { posts: true }),
       // @ts-expect-error: the id is missing
       'Argument "Mutation.deletePost(id:)"': () => mutate(duet, { deletePost: true }),
     }

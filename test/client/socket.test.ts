@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { type Duet, iterate, live, subscribe } from '../../client/src/index.ts'
-import { waitUntil, within } from '../support/wait.ts'
+import { waitUntil } from '../support/wait.ts'
 import { connectTo, ManualClock, type PostAdded, postAdded, recorder, tokenFor, uncaughtDuring } from './support.ts'
 
 /** A WebSocket without a network. The test plays the service. */
@@ -66,6 +66,11 @@ class FakeSocket {
   }
 }
 
+/** The result of a promise that nothing more has to happen for. */
+function soon<Value>(promise: Promise<Value>): Promise<Value> {
+  return Promise.race([promise, new Promise(setImmediate).then(() => assert.fail('still waiting'))])
+}
+
 describe('The socket of the client', () => {
   async function start() {
     FakeSocket.all.length = 0
@@ -95,7 +100,10 @@ describe('The socket of the client', () => {
     }
     const storage = { get: () => kept, set: () => {}, watch }
     let renewals = 0
-    const fetch = () => new Promise<never>(() => renewals++)
+    const fetch = async () => {
+      renewals++
+      throw new TypeError('no network')
+    }
     const clock = new ManualClock(0)
     const client = connectTo({ url: 'http://duet.test' }, { clock, WebSocket: FakeSocket, storage, fetch })
     live(client.duet).subscribe<PostAdded>(postAdded, {}, recorder().watcher)
@@ -117,8 +125,9 @@ describe('The socket of the client', () => {
     await new Promise(setImmediate)
     assert.equal(renewals, 1, 'because the service refused the token')
     for (const token of [tokenFor(1, 10), undefined]) {
+      FakeSocket.all.at(-1)?.onclose?.({ code: 1006 })
       kept = token
-      changed() // it renews the token while this one waits, and signs out while this one is live
+      changed() // it renews the token, then signs out, each while this one waits
       await new Promise(setImmediate)
       const next = FakeSocket.all.at(-1)
       next?.accept()
@@ -128,6 +137,7 @@ describe('The socket of the client', () => {
       FakeSocket.all.map(({ isClosed }) => isClosed),
       [true, true, true, false],
     )
+    assert.equal(renewals, 1, 'not after each loss')
     client.duet.close()
   })
 
@@ -230,8 +240,9 @@ describe('The socket of the client', () => {
 
   it('tells that events arrive when the service has accepted that subscription: not another one, and not before a refusal', async () => {
     const { clock, client, socket } = await start()
-    socket.accept()
-    const [second, third] = [recorder(), recorder()]
+    socket.onopen?.(undefined as never)
+    socket.say({ type: 'connection_ack' })
+    const [second, third] = [recorder(), recorder()] // they join before anything is answered
     for (const { watcher } of [second, third]) live(client.duet).subscribe<PostAdded>(postAdded, {}, watcher)
     socket.pong(-2)
     assert.deepEqual([second.received, third.received], [['start'], []])
@@ -300,17 +311,18 @@ describe('The socket of the client', () => {
     assert.equal(live(duet).state.state, 'idle')
     await signIn()
     assert.equal(FakeSocket.all.length, 0, 'nothing is subscribed')
-    const before = recorder()
-    live(duet).subscribe<PostAdded>(postAdded, {}, before.watcher)
+    const [before, again, atOnce] = [recorder(), recorder(), recorder()]
+    const onEnd = () => live(duet).subscribe<PostAdded>(postAdded, {}, atOnce.watcher)
+    live(duet).subscribe<PostAdded>(postAdded, {}, { ...before.watcher, onEnd })
     duet.close()
-    const again = recorder()
     live(duet).subscribe<PostAdded>(postAdded, {}, again.watcher)
     await signIn()
     const socket = FakeSocket.all.at(-1) ?? assert.fail('no socket')
     socket.accept()
     assert.deepEqual(socket.sent[0]?.payload, { Authorization: `Bearer ${token}`, positions: true })
     duet.close()
-    assert.deepEqual([before.received, again.received, socket.isClosed], [['end'], ['start', 'end'], true])
+    assert.deepEqual([before.received, socket.isClosed], [[], true])
+    for (const { received } of [again, atOnce]) assert.deepEqual(received, ['start', 'end'])
   })
 
   it('is closed if the service sends nothing for too long', async () => {
@@ -522,8 +534,8 @@ describe('The socket of the client', () => {
     const data = { postAdded: { title: 'before the error' } }
     socket.say({ type: 'next', id, payload: { data } })
     socket.say({ type: 'error', id, payload: [{ message: 'no', extensions: { code: 'FORBIDDEN' } }] })
-    assert.deepEqual(await events.next(), { done: false, value: data })
-    await assert.rejects(events.next(), { kind: 'forbidden' })
+    assert.deepEqual(await soon(events.next()), { done: false, value: data })
+    await assert.rejects(soon(events.next()), { kind: 'forbidden' })
     client.duet.close()
   })
 
@@ -547,7 +559,7 @@ describe('The socket of the client', () => {
     const following = events.next()
     assert.deepEqual(second.begun, { after: 'p1000' })
     second.next('the next one')
-    assert.deepEqual((await following).value, { postAdded: { title: 'the next one' } })
+    assert.deepEqual((await soon(following)).value, { postAdded: { title: 'the next one' } })
     second.onclose?.({ code: 1006 })
     const third = await next()
     third.accept()
@@ -564,12 +576,12 @@ describe('The socket of the client', () => {
     const reads = [events.next(), events.next()].map(titleOf)
     for (const title of ['one', 'two']) {
       socket.next(title)
-      assert.equal(await reads.shift(), title)
+      assert.equal(await soon(reads.shift() ?? assert.fail()), title)
     }
     for (const title of ['three', 'four']) socket.next(title)
     assert.equal(await titleOf(events.next()), 'three')
     const left = [events.return?.(), events.next()]
-    assert.deepEqual(await Promise.all(left), Array(2).fill({ done: true, value: undefined }))
+    assert.deepEqual(await soon(Promise.all(left)), Array(2).fill({ done: true, value: undefined }))
     client.duet.close()
   })
 
@@ -599,17 +611,22 @@ describe('The socket of the client', () => {
     const reads = [events.next(), events.next(), events.next()]
     socket.next('the last one')
     socket.say({ type: 'complete', id: socket.subscribed.at(-1)?.id })
-    const [first, ...others] = await within(Promise.all(reads), 'the end of each reader')
+    const [first, ...others] = await soon(Promise.all(reads))
     assert.equal(first?.value?.postAdded.title, 'the last one')
     assert.deepEqual(others, Array(2).fill({ done: true, value: undefined }))
     const left = live(client.duet).iterate<PostAdded>(postAdded)
     const read = left.next()
     await left.return?.()
-    assert.deepEqual(await Promise.race([read, 'still waiting']), { done: true, value: undefined })
+    assert.deepEqual(await soon(read), { done: true, value: undefined })
     const failed = live(client.duet).iterate<PostAdded>(postAdded)
+    const told = failed.next()
     socket.refuse('FORBIDDEN')
-    await failed.return?.()
-    assert.deepEqual(await failed.next(), { done: true, value: undefined }, 'its error came before it was left')
+    await assert.rejects(soon(told), { kind: 'forbidden' })
+    assert.deepEqual(await soon(failed.next()), { done: true, value: undefined }, 'it is told once')
+    const unread = live(client.duet).iterate<PostAdded>(postAdded)
+    socket.refuse('FORBIDDEN')
+    await unread.return?.()
+    assert.deepEqual(await soon(unread.next()), { done: true, value: undefined }, 'its error came before it was left')
     client.duet.close()
   })
 
@@ -672,7 +689,7 @@ describe('The socket of the client', () => {
       [{ positions: true }, ['gap'], [['start'], ['start']]],
     )
     third.next('after the gap', 'p2', third.subscribed[0]?.id)
-    assert.equal((await within(next, 'the event')).value?.postAdded.title, 'after the gap')
+    assert.equal((await soon(next)).value?.postAdded.title, 'after the gap')
   })
 
   it('has the new state when the application hears of a start, an end or an error', async () => {
