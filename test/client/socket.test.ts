@@ -286,6 +286,7 @@ describe('The socket of the client', () => {
     using client = connectTo({ url: 'http://duet.test' }, { clock: new ManualClock(0), WebSocket: FakeSocket })
     const subscribe = () => live(client.duet).subscribe<PostAdded>(postAdded, {}, recorder().watcher)
     subscribe().close()
+    live(client.duet).retryNow()
     await new Promise(setImmediate)
     assert.equal(FakeSocket.all.length, 0)
     subscribe().close()
@@ -337,8 +338,10 @@ describe('The socket of the client', () => {
     clock.pass(10_000)
     const { state } = live(client.duet)
     assert.deepEqual([state.state, clock.due.length], ['waiting', 1])
+    const states: string[] = []
+    live(client.duet).onState(({ state }) => states.push(state))
     client.duet.close()
-    assert.deepEqual(clock.due, [])
+    assert.deepEqual([clock.due, states], [[], ['idle']])
   })
 
   for (const isOpened of [true, false])
@@ -445,21 +448,16 @@ describe('The socket of the client', () => {
   it('resumes after the last event, and reads the data again if the database has lost events', async () => {
     const { client, socket, next, received } = await start()
     socket.accept()
-    const { id } = socket.sent.find(({ type }) => type === 'subscribe') ?? assert.fail()
-    const event = { data: { postAdded: { title: 'post' } }, extensions: { position: 'p1' } }
-    socket.say({ type: 'next', id, payload: event })
+    socket.next('post', 'p1')
     socket.onclose?.({ code: 1001 })
     const second = await next()
     second.accept()
-    const resumed = second.sent.find(({ type }) => type === 'subscribe')
-    assert.deepEqual(resumed?.payload?.extensions, { after: 'p1' })
-    second.say({ type: 'next', id, payload: event }) // it answers the first attempt, so it is ignored
+    assert.deepEqual(second.begun, { after: 'p1' })
+    second.next('post', 'p1', socket.subscribed[0]?.id) // it answers the first attempt, so it is ignored
     second.onclose?.({ code: 1012 })
     const third = await next()
     third.accept()
-    const anew = third.sent.find(({ type }) => type === 'subscribe')
-    assert.deepEqual(anew?.payload?.extensions, { positions: true })
-    assert.deepEqual(received, ['start', 'post', 'gap'])
+    assert.deepEqual([third.begun, received], [{ positions: true }, ['start', 'post', 'gap']])
     client.duet.close()
   })
 
@@ -530,11 +528,9 @@ describe('The socket of the client', () => {
     const { client, socket } = await start()
     socket.accept()
     const events = live(client.duet).iterate<PostAdded>(postAdded)
-    const { id } = socket.sent.findLast(({ type }) => type === 'subscribe') ?? assert.fail()
-    const data = { postAdded: { title: 'before the error' } }
-    socket.say({ type: 'next', id, payload: { data } })
-    socket.say({ type: 'error', id, payload: [{ message: 'no', extensions: { code: 'FORBIDDEN' } }] })
-    assert.deepEqual(await soon(events.next()), { done: false, value: data })
+    socket.next('before the error')
+    socket.refuse('FORBIDDEN')
+    assert.deepEqual(await soon(events.next()), { done: false, value: { postAdded: { title: 'before the error' } } })
     await assert.rejects(soon(events.next()), { kind: 'forbidden' })
     client.duet.close()
   })
@@ -542,18 +538,12 @@ describe('The socket of the client', () => {
   it('asks on the next socket for no events of an iterator that has enough, until they are used', async () => {
     const { client, socket, next } = await start()
     socket.accept()
-    const events = live(client.duet).iterate<PostAdded>(postAdded)
-    const { id } = socket.sent.findLast(({ type }) => type === 'subscribe') ?? assert.fail()
-    const data = { postAdded: { title: 'post' } }
-    for (let number = 1; number <= 1000; number++)
-      socket.say({ type: 'next', id, payload: { data, extensions: { position: `p${number}` } } })
+    const events = live(client.duet).iterate<PostAdded>(postAdded, {}, { after: 'p0' })
+    for (let number = 1; number <= 1000; number++) socket.next('post', `p${number}`)
     socket.onclose?.({ code: 1006 })
     const second = await next()
     second.accept()
-    assert.deepEqual(
-      [second.sent.filter(({ type }) => type === 'subscribe').length, second.begun],
-      [1, { positions: true }],
-    )
+    assert.deepEqual([second.subscribed.length, second.begun], [1, { positions: true }])
     for (let used = 0; used < 1000; used++) await events.next()
     assert.equal(second.subscribed.length, 1)
     const following = events.next()
