@@ -131,6 +131,7 @@ describe('Requests of the client', () => {
         await assert.rejects(call(client.duet, new AbortController().signal), { kind: 'server' }, name)
     }
     const headers = { 'x-request-id': 'r1' }
+    const problem = { 'content-type': 'application/problem+json' }
     const errors = ['first', 'second'].map(message => ({ message, extensions: { code: message } }))
     for (const [answer, error] of [
       [
@@ -138,6 +139,7 @@ describe('Requests of the client', () => {
         { status: 200, requestId: 'r1', message: 'The answer is not from the service.' },
       ],
       [new Response('<html>', { status: 502 }), { status: 502, message: 'The service answered 502.' }],
+      [Response.json({ error: 'Failed' }, { status: 500, headers: problem }), { status: 500, message: 'Failed' }],
       [Response.json(null, { status: 500 }), { status: 500, message: 'The service answered 500.' }],
       [Response.json({ errors }, { status: 500 }), { status: 500, message: 'first', code: 'first' }],
     ] as const) {
@@ -240,11 +242,26 @@ describe('Requests of the client', () => {
     )
   })
 
+  it('use the fetch that the page has at that time', async () => {
+    using client = connectTo({ url: 'http://duet.test' })
+    const { fetch } = globalThis
+    globalThis.fetch = async () => Response.json({ id: 7 })
+    try {
+      assert.equal((await users(client.duet).get(7)).id, 7)
+    } finally {
+      globalThis.fetch = fetch
+    }
+    await assert.rejects(payments({ ...client.duet }).pay(1), /This is not what connect\(\) returned/)
+  })
+
   it('end with an error if the links of a list form a cycle', async () => {
-    const fetch = interceptedFetch(() => Response.json([], { headers: { link: '</users?after=1>; rel="next"' } }))
+    const fetch = interceptedFetch(() => Response.json([], { headers: { link: '</users?after=1>; rel=next' } }))
     using client = connectTo({ url: 'http://duet.test' }, { fetch })
     await assert.rejects(users(client.duet).list().toArray(), { kind: 'server' })
-    assert.deepEqual(client.lines(), ['GET /users 200', 'GET /users?after=1 200'])
+    assert.deepEqual(
+      client.requests.map(({ url }) => url),
+      ['http://duet.test/users', 'http://duet.test/users?after=1'],
+    )
   })
 
   it('are reported with the remaining rate limit, and a refusal contains the time to wait', async () => {

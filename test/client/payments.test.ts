@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
-import { getEventListeners } from 'node:events'
+import { getEventListeners, once } from 'node:events'
 import { describe, it } from 'node:test'
+import { backoff } from '../../client/src/clock.ts'
 import { actionsOf, type DuetError, etag, isDuetError, orders, payments } from '../../client/src/index.ts'
 import { catalogue } from '../../src/storage/verbs.ts'
 import { type Ends, Wire } from '../faults/wire.ts'
@@ -50,6 +51,9 @@ describe('Payments of the client', () => {
     assert.deepEqual(new Set(client.requests.map(({ headers }) => headers['idempotency-key'])), new Set([key]))
     const [first = 0, second = 0, third = 0] = clock.pauses
     assert.ok(first >= 125 && first <= 250 && second >= 250 && second <= 500 && third >= 500 && third <= 1000)
+    const longest = Array.from({ length: 20 }, () => backoff(30))
+    assert.ok(Math.max(...longest) <= 30_000 && Math.min(...longest) >= 15_000, String(longest))
+    assert.ok(new Set(longest).size > 1, 'not all clients come back at once')
   })
 
   it('and orders of all users are listed, newest first, with their times and owners', async () => {
@@ -235,6 +239,18 @@ describe('Payments of the client', () => {
     controller.abort(new Error('given up'))
     await assert.rejects(within(paying, 'the end'), /given up/)
     assert.deepEqual(clock.due, [])
+
+    const stop = new AbortController()
+    let sent = 0
+    const slow: typeof globalThis.fetch = async (_input, init) => {
+      if (++sent === 1) throw new TypeError('no network')
+      setImmediate(() => stop.abort(new Error('given up')))
+      await once(init?.signal ?? assert.fail(), 'abort')
+      throw init?.signal?.reason
+    }
+    using second = connectTo(app, { fetch: slow, clock: new InstantClock() })
+    const repeated = payments(second.duet).pay(77, { signal: stop.signal })
+    await assert.rejects(within(repeated, 'the end of the second attempt'), /given up/)
   })
 })
 
@@ -291,7 +307,7 @@ describe('Orders of the client', () => {
     const { id: userId } = await createUser(app)
     const { id } = await create(userId, someItems())
     const read = await get(id)
-    await follow(read, 'pay')
+    assert.equal((await follow(read, 'pay')).order[etag], undefined)
     for (const name of ['pay', 'cancel'] as const) {
       await assert.rejects(follow(read, name), { kind: 'conflict', status: 412, message: 'The order has changed' })
     }

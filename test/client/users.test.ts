@@ -92,6 +92,10 @@ describe('Users of the client', () => {
     assert.equal((await get(id)).age, 40)
     assert.equal((await update(id, { age: 42 })).age, 42, 'a write with an id is unconditional')
     assert.equal((await update(id, { age: null })).age, undefined)
+    using bare = connectTo(app, { fetch: async (...call) => Response.json(await (await fetch(...call)).json()) })
+    await users(bare.duet).update(await users(bare.duet).get(id), { age: 43 }) // behind a gateway without ETags
+    assert.equal(bare.requests[1]?.headers['if-match'], undefined)
+    assert.equal(etag, Symbol.for('duet.etag'), 'in each copy of the client')
     await remove(await get(id))
     await assert.rejects(get(id), { kind: 'notFound', status: 404, message: 'User not found' })
   })
