@@ -88,9 +88,9 @@ describe('the administration in the console', { skip: browserMissing }, () => {
     await page.goBack()
     await page.getByRole('link', { name: 'Monty', exact: true }).waitFor()
     assert.equal(await search.inputValue(), 'MONTY@mo.ex')
-    await search.fill('M')
+    await search.fill('M ')
     await page.getByRole('link', { name: 'Ada Lovelace' }).waitFor()
-    assert.equal(await search.inputValue(), 'M')
+    assert.equal(await search.inputValue(), 'M ')
     for (const [text, email] of [
       ['zz', ''],
       ['zz@mo.example', 'zz@mo.example'],
@@ -166,6 +166,7 @@ describe('the administration in the console', { skip: browserMissing }, () => {
     await page.route(/q=renamed/, route => route.abort(), { times: 1 })
     await search.fill('renamed')
     await page.getByRole('alert').waitFor()
+    assert.equal(await page.locator('.outdated').count(), 1)
     await view.button('Next').click()
     await waitUntil(async () => (await rows(view).count()) === 1)
     assert.equal(await page.getByText('Page 2').count(), 0)
@@ -375,6 +376,13 @@ describe('the administration in the console', { skip: browserMissing }, () => {
     assert.equal(await dialog.locator('input:invalid').count(), 0)
     await price.fill('36.07')
     await dialog.getByText('€72.14').waitFor()
+    await dialog.getByLabel('Item', { exact: true }).fill(' ')
+    const refused = page.waitForResponse(/\/users\/\d+\/orders$/)
+    await view.button('Place the order').click()
+    await refused
+    await page.evaluate('new Promise(resolve => setTimeout(resolve))')
+    assert.match(await dialog.innerText(), /Items\[0\]\.name must/) // no field has this name
+    await dialog.getByLabel('Item', { exact: true }).fill('Paper tape')
     await view.button('Another item').click()
     await dialog.getByLabel('Item', { exact: true }).last().fill('A gift')
     await dialog.getByLabel('Price each (EUR)').last().fill('0')
@@ -406,14 +414,19 @@ describe('the administration in the console', { skip: browserMissing }, () => {
     await view.button('Another item').click()
     await items.last().fill('The other one')
     assert.equal(await items.first().inputValue(), '')
+    const another = "document.querySelector('dialog fieldset + .actions button')"
+    await page.evaluate(`(async () => { for (let count = 0; count < 120; count++) await ${another}.click() })()`)
+    assert.equal(await items.count(), 100) // the service takes no more
 
     const asked: string[] = []
     page.on('request', request => asked.push(new URL(request.url()).searchParams.get('q') ?? ''))
     await page.clock.install()
-    for (const text of ['a', 'al']) {
+    await page.clock.pauseAt(Date.now() + 10_000)
+    for (const [text, pause] of [['a', 1000] as const, ['ala', 100] as const, ['al', 1000] as const]) {
       await whom.fill(text)
-      await page.clock.runFor(1000)
+      await page.clock.runFor(pause)
     }
+    await page.clock.resume() // other pages have the same clock
     await page.getByRole('option', { name: /Alan Turing/ }).waitFor()
     assert.deepEqual(
       asked.filter(text => text !== ''),
@@ -490,6 +503,11 @@ describe('the administration in the console', { skip: browserMissing }, () => {
     assert.equal(asked.filter(url => itself.test(url)).length, 0) // it reads only the order that is shown
     await page.reload()
     await page.getByText('There is no such order').waitFor()
+    const again = page.waitForResponse(new RegExp(`/orders/${other.id}$`))
+    await page.evaluate("dispatchEvent(new Event('focus'))")
+    await again
+    await page.evaluate('new Promise(resolve => setTimeout(resolve))')
+    assert.equal(await page.getByRole('alert').count(), 0) // it is still absent
   })
 
   it('says what became of an order that another window cancelled or paid, and takes its buttons away', async () => {
@@ -507,6 +525,7 @@ describe('the administration in the console', { skip: browserMissing }, () => {
       const notice = view.page.getByRole('article').getByRole('alert')
       await notice.waitFor()
       assert.equal(await view.button(/^(Pay|Cancel)/).count(), 0)
+      assert.equal(await view.page.locator('.toast').count(), 0) // it was somebody else
       return notice.innerText()
     }
     const cancelElsewhere = async () => {
@@ -601,6 +620,7 @@ describe('the administration in the console', { skip: browserMissing }, () => {
     await view.button('Pay').click()
     await page.getByText('Page 1').waitFor()
     assert.equal((await ids())[0], paid + 1)
+    await rows(view).nth(9).waitFor({ timeout: 20_000 }) // the others follow
     view.assertNoTroubles()
   })
 

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
-import type { Browser, Page } from 'playwright-core'
+import type { Browser, Page, Request } from 'playwright-core'
 import { type MailServer, startMailServer } from '../mail/mail-server.ts'
 import { startTestApp } from '../support/app.ts'
 import { browserMissing, startBrowser } from '../support/browser.ts'
 import { tokenKeys } from '../support/keys.ts'
-import { bodyOf, createUser, logIn, send, somebody } from '../support/rest.ts'
+import { bodyOf, createOrder, createUser, logIn, send, somebody } from '../support/rest.ts'
 import { waitUntil } from '../support/wait.ts'
 import { ConsolePage, failOne, password } from './console-page.ts'
 
@@ -66,6 +66,7 @@ describe('accounts in the console', { skip: browserMissing }, () => {
     assert.match(await described(page, 'E-mail'), /E-mail is already in use\./)
     const focused = page.locator('[name=email]:focus')
     await focused.waitFor()
+    assert.equal(await focused.getAttribute('aria-invalid'), 'true')
     assert.equal(await page.getByRole('alert').count(), 0)
     await view.button('Create the account').click()
     await focused.waitFor() // again
@@ -207,6 +208,12 @@ describe('accounts in the console', { skip: browserMissing }, () => {
       await page.getByText('Avatar must be an http or https address.').waitFor()
     }
     await page.getByLabel('Avatar').fill('https://example.com/emmy.png')
+    await page.getByLabel('E-mail').fill(ada)
+    await view.button('Save the profile').click()
+    const dialog = page.getByRole('dialog', { name: 'Somebody else was faster' })
+    await page.getByText('E-mail is already in use.').or(dialog).waitFor()
+    assert.equal(await dialog.count(), 0) // it is another conflict
+    await page.getByLabel('E-mail').fill(email)
     const sent = page.waitForRequest(request => request.method() === 'PATCH')
     await view.button('Save the profile').click()
     const changed = { name: 'Emmy Noether', avatar: 'https://example.com/emmy.png' }
@@ -215,14 +222,15 @@ describe('accounts in the console', { skip: browserMissing }, () => {
     assert.deepEqual(await stored(), { id, name: 'Emmy Noether', email, avatar: 'https://example.com/emmy.png' })
 
     await page.getByLabel('Name').fill('E. Noether')
+    await page.getByLabel('Avatar').fill('')
     const again = page.waitForResponse(answer => answer.request().method() === 'PATCH')
     await view.button('Save the profile').click()
     assert.equal((await again).status(), 200) // it is no conflict with the former change
     await view.account.getByText('E. Noether').first().waitFor()
+    assert.equal((await stored()).avatar, undefined)
 
     await page.getByLabel('Age').fill('0')
     bodyOf(await send(app, `PATCH /users/${id}`, { name: 'Amalie Emmy Noether' }, token))
-    const dialog = page.getByRole('dialog', { name: 'Somebody else was faster' })
     for (const way of ['Close', 'Save my changes']) {
       assert.equal(await page.getByLabel('Age').inputValue(), '0')
       await view.button('Save the profile').click()
@@ -294,6 +302,65 @@ describe('accounts in the console', { skip: browserMissing }, () => {
     assert.equal(await page.getByRole('dialog').count(), 0)
     assert.equal((await send(app, `GET /users/${id}`, undefined, await logIn(app, ada, password))).status, 404)
     view.assertNoTroubles({ refusals: true })
+  })
+
+  it('does nothing more with an answer that comes after its user has signed out', async () => {
+    const token = await logIn(app, ada, password)
+    const { id } = await createUser(app)
+    const order = await createOrder(app, id, [{ name: 'Brass gear', quantity: 1, price: 100 }], token)
+    await using view = await open({ offline: false }) // with its own browser context
+    const { page } = view
+    const inDialog = (name: string) => page.getByRole('dialog').getByRole('button', { name })
+    const places: Record<string, () => Promise<void>> = {
+      '#/orders': async () => {
+        await view.button('New order').click()
+        await page.getByLabel('Item', { exact: true }).fill('Tape')
+        await page.getByLabel('Price each').fill('1')
+        await view.button('Place the order').click()
+      },
+      [`#/orders/${order.id}`]: () => view.button('Pay 100').click(),
+      [`#/users/${id}?edit`]: async () => {
+        await view.button('Edit').click()
+        await page.getByLabel('Age').fill('41')
+        await view.button('Save').click()
+      },
+      [`#/users/${id}?role`]: async () => {
+        await view.button('Make an admin').click()
+        await inDialog('Make an admin').click()
+      },
+      [`#/users/${id}?delete`]: async () => {
+        await view.button('Delete').click()
+        await inDialog('Delete the user').click()
+      },
+    }
+    /** Another tab changes the session. */
+    const elsewhere = (change: string) =>
+      page.evaluate(`localStorage.${change}('duet-token', '${token}')
+        dispatchEvent(new StorageEvent('storage', { storageArea: localStorage, key: 'duet-token' }))`)
+    for (const [place, act] of Object.entries(places)) {
+      await elsewhere('setItem')
+      await view.account.waitFor()
+      await page.goto(`${app.url}/console${place}`)
+      const [asked, held] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+      const isWriting = (request: Request) => request.method() !== 'GET' && !request.url().endsWith('/graphql')
+      await page.route(/\/(users|orders)\//, async route => {
+        if (!isWriting(route.request())) return route.fallback()
+        asked.resolve()
+        await held.promise
+        await route.continue()
+      })
+      await act()
+      await asked.promise
+      await elsewhere('removeItem')
+      await view.button('Sign in').waitFor()
+      const answered = page.waitForResponse(response => isWriting(response.request()))
+      held.resolve()
+      assert.ok((await answered).ok())
+      await page.evaluate('new Promise(resolve => setTimeout(resolve))')
+      assert.deepEqual([new URL(page.url()).hash, await page.locator('.toast').count()], [place, 0])
+      await page.unroute(/\/(users|orders)\//)
+    }
+    view.assertNoTroubles()
   })
 
   it('ends all sessions of a user', async () => {

@@ -49,6 +49,12 @@ describe('the console, when a request fails', { skip: browserMissing }, () => {
     await writeDraft(view, 'Written on a train')
     await view.context.setOffline(true)
     await page.getByText('You are offline').waitFor()
+    await view.show('Users')
+    await page.getByRole('alert').waitFor()
+    await view.context.setOffline(false)
+    await page.getByRole('row', { name: /Ada/ }).waitFor({ timeout: 20_000 }) // it is read now
+    await view.show('Feed')
+    await view.context.setOffline(true)
     await view.button('Publish').click()
     const notice = page.getByRole('form').getByRole('alert')
     await notice.getByText('The service could not be reached').waitFor()
@@ -193,14 +199,26 @@ describe('the console, when a request fails', { skip: browserMissing }, () => {
         ],
       )
     }
-    await change('m.somerville@example.com', { email: 'm.somerville@example.com' })
-    await view.button('Keep what is stored').click()
-    await page.getByRole('link', { name: 'm.somerville@example.com' }).waitFor()
+    await view.button('Edit').click()
+    await page.getByLabel('E-mail').fill(ada)
+    await view.button('Save').click()
+    const taken = page.getByText('E-mail is already in use.') // which is another conflict
+    const compared = page.getByRole('dialog', { name: 'Somebody else was faster' })
+    await taken.or(compared).waitFor()
+    assert.equal(await compared.count(), 0)
+    await page.keyboard.press('Escape')
+    await view.button('Discard it').click()
     const stored = async () => bodyOf(await send(app, `GET /users/${user.id}`))
-    assert.deepEqual(await stored(), { ...user, email: 'm.somerville@example.com' })
-
-    bodyOf(await send(app, `PATCH /users/${user.id}`, { email: 'mary@example.com' }))
-    await page.reload()
+    for (const way of ['Close', 'Keep what is stored']) {
+      const email = `${way.slice(0, 4)}@example.com`
+      await change(email, { email })
+      await view.button(way).click()
+      await page.getByRole('dialog').waitFor({ state: 'hidden' })
+      assert.equal(await page.getByRole('link', { name: email }).count(), 1)
+      assert.deepEqual(await stored(), { ...user, email })
+      bodyOf(await send(app, `PATCH /users/${user.id}`, { email: 'mary@example.com' }))
+      await page.reload()
+    }
     await change('somerville@example.com', { email: 'somerville@example.com' })
     bodyOf(await send(app, `PATCH /users/${user.id}`, { name: 'Mary Greig' })) // once more
     await view.button('Save my changes').click()

@@ -103,6 +103,10 @@ describe('posts in the console', { skip: browserMissing }, () => {
     await using alone = await open({ tab: `/posts/${id}`, as: ada })
     await alone.post('Written by Grace').getByText('No comments yet.').waitFor()
     await feed.post('Written by Grace').getByText('No comments yet.').waitFor()
+    const soon = feed.post('Soon deleted')
+    await soon.getByRole('button', { name: '0 comments' }).click()
+    for (const text of ['Not sent', '']) await soon.getByLabel('Your comment').fill(text)
+    await soon.getByRole('button', { name: '0 comments' }).click()
     const both = async (what: (article: Locator) => Locator) => {
       for (const view of [feed, alone]) await what(view.post('Changed by Grace')).waitFor()
     }
@@ -124,7 +128,8 @@ describe('posts in the console', { skip: browserMissing }, () => {
     await alone.button('Edit “Changed by Grace”').click()
     await alone.page.getByLabel('Title').fill('An edit that nobody will read')
     await elsewhere('remove', { id: other })
-    await feed.post('Soon deleted').waitFor({ state: 'detached' })
+    await soon.waitFor({ state: 'detached' })
+    assert.equal(await feed.page.getByText('“Soon deleted” was deleted').count(), 0) // nobody reads it or writes about it
     await elsewhere('remove', { id })
     for (const view of [feed, alone]) {
       await view.page.getByText('“Changed by Grace” was deleted by its author or an admin.').waitFor()
@@ -219,7 +224,7 @@ describe('posts in the console', { skip: browserMissing }, () => {
   it('keeps what the user writes into an edit while it is saved, and saves that, too, without a question', async () => {
     const id = await write('To be saved twice')
     await elsewhere('comment', { id, text: 'First words' })
-    await using view = await open({ tab: `/posts/${id}`, as: ada })
+    await using view = await open({ tab: `/posts/${id}`, as: ada, offline: false }) // with its own browser context
     const { page } = view
     let held = Promise.withResolvers<void>()
     await page.route(/graphql$/, async route => {
@@ -250,7 +255,16 @@ describe('posts in the console', { skip: browserMissing }, () => {
     await save.click()
     await view.post('Saved twice').locator('.comment').getByText('Third words').waitFor()
     await save.waitFor({ state: 'detached' })
-    view.assertNoTroubles()
+
+    await view.context.routeWebSocket(/graphql/, () => {}) // without events, too, it shows what is stored now
+    await page.reload()
+    await view.button('Edit “Saved twice”').click()
+    await page.getByLabel('Title').fill('Mine')
+    await elsewhere('edit', { id, title: 'Theirs' })
+    await save.click()
+    await page.locator('.versions').waitFor()
+    assert.match(await page.locator('.versions').innerText(), /Theirs/)
+    view.assertNoTroubles({ refusals: true })
   })
 
   it('shows after a lost connection what others did meanwhile', async () => {
@@ -321,6 +335,7 @@ describe('posts in the console', { skip: browserMissing }, () => {
     assert.equal(await page.getByLabel('Title').inputValue(), 'By keyboard')
     await page.reload()
     assert.equal(await page.getByLabel('Text').inputValue(), 'Two\nlines')
+    assert.equal(await page.evaluate('document.activeElement.name'), undefined) // the user may want to read
     const held = { post: Promise.withResolvers<void>(), comment: Promise.withResolvers<void>() }
     await page.route(/graphql$/, async route => {
       const text = route.request().postData() ?? ''

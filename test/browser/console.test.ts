@@ -43,8 +43,8 @@ describe('the console', { skip: browserMissing }, () => {
     const { createPost } = await read<{ createPost: { id: string } }>(app, text, { token, variables: { title } })
     return createPost.id
   }
-  const comment = async (postId: string, text: string) => {
-    const token = await logIn(app, grace, password)
+  const comment = async (postId: string, text: string, as = grace) => {
+    const token = await logIn(app, as, password)
     const document = 'mutation ($postId: ID!, $text: String!) { addComment(postId: $postId, text: $text) { id } }'
     await read(app, document, { token, variables: { postId, text } })
   }
@@ -169,6 +169,12 @@ describe('the console', { skip: browserMissing }, () => {
     const seen = other.post('A changed post')
     await seen.getByRole('button', { name: 'Like, 1 so far' }).waitFor()
     assert.equal(await seen.getByRole('button', { name: /^(Edit|Delete)/ }).count(), 0)
+    await comment(await write('A post of Grace'), 'Hers to delete', ada)
+    const own = other.post('A post of Grace')
+    await own.getByRole('button', { name: /comments?$/ }).click()
+    await own.getByText('Hers to delete').waitFor()
+    const buttons = (verb: string) => own.getByRole('button', { name: `${verb} the comment of Ada Lovelace` })
+    assert.deepEqual([await buttons('Delete').count(), await buttons('Edit').count()], [1, 0])
 
     await view.button('Delete “A changed post”').click()
     await view.button('Delete the post').click()
@@ -375,11 +381,24 @@ describe('the console', { skip: browserMissing }, () => {
     await view.button('Try again').click()
     await said(`This was payment ${first + 3} of €4.00 again`)
     assert.equal(await amount.inputValue(), '5')
+    for (const [typed, next] of [['5', ''] as const, ['6', '7'] as const]) {
+      const release = await holdOne(page, /\/payments$/)
+      await pay(typed)
+      if (next === '')
+        await view.button('Send it again').dispatchEvent('click') // which it does not while it pays
+      else await amount.fill(next)
+      release()
+      await said(`€${typed}.00 is made`)
+      assert.equal(await amount.inputValue(), next)
+    }
     await view.show('Requests')
     const log = (await page.locator('tbody tr').allInnerTexts()).map(row => row.split('\t').slice(1, 3).join(' '))
     assert.deepEqual(
       log.flatMap(row => (row.startsWith('POST') ? [row.slice('POST/payments '.length)] : [])), // newest first
-      ['replay 200', '503', '201', '503', 'replay 200', 'replay 200', '503', '201', '503', 'attempt 2 201', '503'],
+      [
+        ...['201', '201', 'replay 200', '503', '201', '503', 'replay 200', 'replay 200'],
+        ...['503', '201', '503', 'attempt 2 201', '503'],
+      ],
     )
     await view.button('Clear').click()
     await page.getByText('No requests yet').waitFor()
