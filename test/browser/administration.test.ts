@@ -319,8 +319,8 @@ describe('the administration in the console', { skip: browserMissing }, () => {
     await view.button('New order').click()
     const whom = page.getByRole('combobox', { name: 'For whom' })
     assert.equal(await whom.inputValue(), 'Grace Hopper')
-    await page.keyboard.press('Escape') // nothing is written, so there is no question
-    await page.getByRole('dialog').waitFor({ state: 'detached' })
+    await whom.press('Escape') // nothing is written, so there is no question
+    await page.getByRole('dialog').waitFor({ state: 'detached', timeout: 20_000 })
     await view.button('New order').click()
     await whom.fill('alan')
     await page.getByRole('option', { name: /Alan Turing/ }).click()
@@ -402,6 +402,7 @@ describe('the administration in the console', { skip: browserMissing }, () => {
     const release = await holdOne(page, /\/orders\?/)
     await view.button('Place the order').click()
     await rows(view).first().getByText('€1.00').waitFor()
+    assert.equal(await rows(view).count(), 10)
     release()
     await view.button('New order').click()
     await dialog.getByLabel('Item', { exact: true }).fill('Unfinished')
@@ -617,9 +618,11 @@ describe('the administration in the console', { skip: browserMissing }, () => {
     await page.getByText('Page 2').waitFor()
     assert.ok(Math.max(...(await ids())) < Math.min(paid, ...others))
     await page.getByLabel('Amount (EUR)').fill('1')
+    const release = await holdOne(page, /\/payments\?/)
     await view.button('Pay').click()
-    await page.getByText('Page 1').waitFor()
-    assert.equal((await ids())[0], paid + 1)
+    await page.getByText(/^Payment \d+ of €1\.00 is made$/).waitFor()
+    assert.deepEqual([await page.getByText('Page 1').count(), await ids()], [1, [paid + 1]])
+    release()
     await rows(view).nth(9).waitFor({ timeout: 20_000 }) // the others follow
     view.assertNoTroubles()
   })
