@@ -366,10 +366,12 @@ describe('A session of the client', () => {
     const stop = client.duet.onSession((session, change) => changes.push(`${change} ${session !== undefined}`))
     client.duet.onSession(() => changes.push('another'))
     await client.duet.signIn({ email, password })
+    await client.duet.signIn({ email, password })
     await client.duet.signOut()
     stop()
     await client.duet.signIn({ email, password })
-    assert.deepEqual(changes, ['signedIn true', 'another', 'signedOut false', 'another', 'another'])
+    const signedIn = ['signedIn true', 'another']
+    assert.deepEqual(changes, [...signedIn, ...signedIn, 'signedOut false', 'another', 'another'])
   })
 })
 
@@ -489,8 +491,10 @@ describe('A stored session of the client', () => {
     assert.deepEqual(second.clock.due, [renewalOf(3600) - 60_000])
     assert.deepEqual(second.client.lines(), ['GET /users/me 401', 'POST /tokens 401'])
     second.duet.close()
-    const same = alone(tokenFor(1), (_, token) => (token === tokenFor(1) ? refused() : Response.json({ id: 1 })))
-    same.tab.stored = tokenFor(1, 1)
+    const same = alone(tokenFor(1), (line, token) => {
+      if (line === 'POST /tokens') same.tab.stored = tokenFor(1, 1) // another tab is quicker
+      return token === tokenFor(1) ? refused() : Response.json({ id: 1 })
+    })
     await users(same.duet).me()
     assert.deepEqual(same.changes, ['renewed 1'], 'a newer token of the same user')
     same.duet.close()
