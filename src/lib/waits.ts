@@ -18,6 +18,7 @@ export interface Span {
 export class Waits {
   readonly #begun = performance.now()
   readonly #ms: Partial<Record<Wait, number>> = {}
+  #accountedMs = 0
   readonly span: Span | undefined
   /** When the answer was given to the connection. */
   answeredAt = Number.POSITIVE_INFINITY
@@ -28,15 +29,13 @@ export class Waits {
 
   add(kind: Wait, since: number, until = performance.now(), what?: Awaited): void {
     this.#ms[kind] = (this.#ms[kind] ?? 0) + until - since
+    this.#accountedMs += until - since
     this.span?.add(kind, since, until, what)
   }
 
   /** The whole body has arrived. What nothing else accounts for was a wait for it. */
   arrived(): void {
-    this.add(
-      'client',
-      Object.values(this.#ms).reduce((sum, ms) => sum + ms, this.#begun),
-    )
+    this.add('client', this.#begun + this.#accountedMs)
   }
 
   /** In whole milliseconds, without what took none. */
