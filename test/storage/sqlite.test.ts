@@ -21,12 +21,16 @@ describe('Group commit', () => {
     const { engine } = await prepared(t, { observer: { commit: verbs => commits.push(verbs) } })
     await engine.ping()
     commits.length = 0
-    await Promise.all(Array.from({ length: 64 }, (_, index) => engine.write('put', `k${index}`, 'v')))
+    const slow = engine.write('hang', 'slow', 200)
+    await new Promise(setImmediate) // it is sent alone
+    const puts = Array.from({ length: 64 }, (_, index) => engine.write('put', `k${index}`, 'v'))
+    await Promise.all([slow, ...puts])
     assert.equal(
       commits.reduce((sum, verbs) => sum + verbs, 0),
-      64,
+      65,
     )
-    assert.ok(commits.length <= 2, `64 verbs took ${commits.length} commits`)
+    // They are sent in four messages. On a busy machine, some of these may come after the slow verb.
+    assert.ok(commits.length <= 3, `the commits had ${commits} verbs`)
   })
 
   it('does not let verbs that arrive later wait for a transaction that takes long', async t => {
