@@ -117,7 +117,19 @@ function upTo(last: number, first = 1): number[] {
 }
 
 describe('The feed', () => {
-  beforeEach(() => mock.timers.enable({ apis: ['setTimeout', 'setInterval'] }))
+  beforeEach(() => {
+    mock.timers.enable({ apis: ['setTimeout', 'setInterval'] })
+    // Late work of another test may clear a timer that was mocked before. Node would then remove one of these instead.
+    const { setInterval: create, clearInterval: clear } = globalThis
+    const own = new Set<unknown>()
+    const createOwn = (run: () => void, ms: number) => {
+      const timer = create(run, ms)
+      own.add(timer)
+      return timer
+    }
+    const clearOwn = (timer: NodeJS.Timeout) => own.has(timer) && clear(timer)
+    Object.assign(globalThis, { setInterval: createOwn, clearInterval: clearOwn, clearTimeout: clearOwn })
+  })
   afterEach(() => mock.timers.reset())
 
   it('starts at the end of the log, and tells of all later events once and in order', async () => {
