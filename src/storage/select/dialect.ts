@@ -77,7 +77,7 @@ export const postgresDialect: Dialect = {
   one: (pairs, from) => `coalesce((select ${postgresObject(pairs)} from ${from}), 'null')`,
   page: postgresPage,
   many: (pairs, from, order) =>
-    `(select '[' || coalesce(string_agg(o.item, ','), '') || ']' from (select ${postgresObject(pairs)} as item from ${from} order by ${order}) as o)`,
+    `'[' || coalesce((select string_agg(o.item, ',') from (select ${postgresObject(pairs)} as item from ${from} order by ${order}) as o), '') || ']'`,
   // `offset 0` keeps the planner from putting the answer into both places, where it would run twice.
   statement: answer =>
     `select case when octet_length(answer) <= ${bounds.answerBytes} then answer end from (select ${answer} as answer offset 0) as whole`,
@@ -85,16 +85,28 @@ export const postgresDialect: Dialect = {
 
 /** An instant contains nothing that JSON must escape. */
 const postgresValue: Readonly<Record<Field['type'], (column: string) => string>> = {
-  id: column => `'"' || ${column} || '"'`,
+  id: column => `'"' || ${column}::text || '"'`,
   text: column => `to_json(${column})::text`,
   integer: column => `${column}::text`,
   instant: column => `'"' || ${column} || '"'`,
 }
 
 function postgresObject(pairs: readonly Pair[]): string {
-  const members = pairs.map(([key, value], index) => `'${index === 0 ? '{' : ','}"${key}":' || ${value}`)
-  return `(${treeOf(members.length === 0 ? ["'{'"] : members)} || '}')`
+  const terms: string[] = []
+  let literal = '{'
+  for (const [index, [key, value]] of pairs.entries()) {
+    const [, open = '', inner = value, close = ''] = framed.exec(value) ?? []
+    terms.push(`'${literal}${index === 0 ? '' : ','}"${key}":${open}'`, inner)
+    literal = close
+  }
+  return `(${treeOf([...terms, `'${literal}}'`])})`
 }
+
+/**
+ * A text between two characters. They become a part of the keys before and after it: each `||` copies all that it joins,
+ * and without these a nested list takes an eighth less of the database's time, and the largest answers a fifth less.
+ */
+const framed = /^'(.)' \|\| (.*) \|\| '(.)'$/s
 
 /** Joins texts as a balanced tree. Engines limit the depth of expressions, and `a || b || c` nests one level per term. */
 function treeOf(terms: readonly string[]): string {
