@@ -127,8 +127,10 @@ export class Stage implements AsyncDisposable {
     const deadline = performance.now() + patienceMs
     const settle = async (isSettled: () => boolean | Promise<boolean>) =>
       waitUntil(async () => performance.now() > deadline || (await isSettled()))
-    await settle(async () => (await this.#query('select id from outbox where position is null')).length === 0)
+    const isPlaced = async () => (await this.#query('select id from outbox where position is null')).length === 0
+    await settle(isPlaced)
     await this.write(1, this.second)
+    await settle(isPlaced) // before that, the order of the last events is not known
     const log = await this.#query("select post_id from outbox where kind = 'post-added' order by position, id")
     const posts = log.map(([id]) => String(id))
     await settle(() => this.sides.every(({ told }) => told.includes(posts.at(-1) ?? '')))
