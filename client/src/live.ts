@@ -31,7 +31,8 @@ export function live(duet: Duet): Live {
   let found = known.get(duet)
   if (found === undefined) {
     const parts = internalsOf(duet)
-    parts.closing.add(() => known.delete(duet)) // first, for who subscribes anew when a subscription ends
+    // It runs before the subscriptions end: a caller who then subscribes anew needs a new connection.
+    parts.closing.add(() => known.delete(duet))
     found = over(new Lines(duet.url, parts))
     known.set(duet, found)
   }

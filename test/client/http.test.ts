@@ -363,7 +363,7 @@ describe('Requests of the client', () => {
     assert.deepEqual(uncaught, [fault])
   })
 
-  it('may ask for what has changed: an answer without content that nothing has is no failure', async () => {
+  it('may ask whether something has changed, and the answer that nothing has (304) is no failure', async () => {
     await using app = await startTestApp({ ...env, RATE_LIMIT_MAX: '0' })
     using client = connectTo(app)
     const { id } = await createUser(app)

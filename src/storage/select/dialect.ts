@@ -103,8 +103,9 @@ function postgresObject(pairs: readonly Pair[]): string {
 }
 
 /**
- * A text between two characters. They become a part of the keys before and after it: each `||` copies all that it joins,
- * and without these a nested list takes an eighth less of the database's time, and the largest answers a fifth less.
+ * A text between two characters: an id in quotes, or a list in brackets. An object writes them into the literals of its
+ * keys instead of joining them to the text, because each `||` copies all that it joins. So a nested list takes a seventh
+ * less CPU of the database, and the largest answers a fifth less.
  */
 const framed = /^'(.)' \|\| (.*) \|\| '(.)'$/s
 
