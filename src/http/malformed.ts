@@ -57,10 +57,8 @@ export function answerParserError(error: Error & { code?: string }, socket: Sock
   // The error response has been sent already; the client has `lingerMs` to read it.
   if (socket.writableEnded) return
   const current = answerOn(socket)
-  // After a reset nobody reads. After the head of a response was sent, a second response would count as its body. A client
-  // that sends its next request byte by byte, while it reads nothing, would keep the connection from timing out.
-  const isLate = error.code === 'ERR_HTTP_REQUEST_TIMEOUT' || !current?.req.complete
-  if (error.code === 'ECONNRESET' || !socket.writable || (current?.headersSent && isLate)) {
+  // After a reset nobody reads. After the head of a response was sent, a second response would count as its body.
+  if (error.code === 'ECONNRESET' || !socket.writable || (current?.headersSent && !current.req.complete)) {
     socket.destroy()
   } else if (current?.req.complete) {
     // The malformed data came after this request, which must still get its own response.

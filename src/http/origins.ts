@@ -80,7 +80,7 @@ export function refuseForeignPages(
   const isAllowed = allowedOrigins(corsOrigins)
   const isKnown = knownHosts(allowedHosts)
   server.addHook('onRequest', ({ raw, route }, reply, next) => {
-    if (!route.probe && !hostsOf(raw).every(isKnown)) {
+    if (!route.probe && !(isKnown(raw.headers.host) && isKnown(authorityIn(raw)))) {
       sendError(reply, 421, 'Unknown host')
       return
     }
@@ -89,14 +89,10 @@ export function refuseForeignPages(
   })
 }
 
-/**
- * The `Host` header, and the host of a request target that is a full URL (`GET http://host/users`). In HTTP/1.0 there may
- * be neither, but browsers always send `Host`.
- */
-function hostsOf({ headers: { host }, sentUrl, url = '' }: IncomingMessage): readonly string[] {
+/** The host of a request target that is a full URL (`GET http://host/users`). */
+function authorityIn({ sentUrl, url = '' }: IncomingMessage): string | undefined {
   const target = sentUrl ?? url
-  const authority = target.startsWith('/') ? undefined : /^https?:\/\/([^/?#]*)/i.exec(target)?.[1]
-  return [host, authority].filter(named => named !== undefined)
+  return target.startsWith('/') ? undefined : /^https?:\/\/([^/?#]*)/i.exec(target)?.[1]
 }
 
 function canAct({ method = '', socketUpgrade }: IncomingMessage): boolean {
@@ -113,11 +109,14 @@ function isForeign({ headers: { origin, host, 'sec-fetch-site': site } }: Incomi
 /** A host, with or without a port, that is this machine for every browser. No DNS server can decide what it means. */
 const loopback = /^(?:(?:[a-z\d_-]+\.)*localhost\.?|127(?:\.(?:\d\d?|1\d\d|2[0-4]\d|25[0-5])){3}|\[::1\])(?::\d*)?$/i
 
-/** The hosts that requests may name: loopback and the given ones. One without a port stands for all of its ports. */
-function knownHosts(allowed: readonly string[]): (host: string) => boolean {
+/**
+ * The hosts that requests may name: loopback and the given ones. One without a port stands for all of its ports. In
+ * HTTP/1.0 a request may name none, but browsers always do.
+ */
+function knownHosts(allowed: readonly string[]): (host: string | undefined) => boolean {
   const hosts = new Set(allowed)
   return host => {
-    if (loopback.test(host)) return true
+    if (host === undefined || loopback.test(host)) return true
     const [, name = '', port = ''] = nameAndPort.exec(host.toLowerCase()) ?? []
     return hosts.has(name) || hosts.has(name + port)
   }

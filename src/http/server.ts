@@ -112,7 +112,7 @@ export function createServer(
   refuseUnderMaintenance(server, lifecycle)
   refuseUnrouted(server)
   acceptBodies(server)
-  boundUnread(server, unread, metrics.cutConnection)
+  boundUnread(server, lifecycle.connections, unread, metrics.cutConnection)
   server.addHook('onResponse', (_request, reply, next) => {
     requestLog.answered(reply, reply.statusCode)
     next()

@@ -32,10 +32,7 @@ export function asksForSocket({ method, headers }: IncomingMessage): boolean {
  */
 export function routeUpgrades(server: FastifyInstance): void {
   server.server.on('upgrade', (request: IncomingMessage, stream: Socket, head: Buffer) => {
-    // Node no longer handles this stream: an `error` event would end the process, and nobody would notice a client that
-    // does not read the answer of another route.
-    stream.on('error', () => {})
-    stream.on('timeout', () => server.server.emit('timeout', stream))
+    stream.on('error', () => {}) // Node no longer handles this stream: an `error` event would end the process
     try {
       if (!endsAfterAnswers(stream)) route(server, request, stream, head)
     } catch (err) {
@@ -86,7 +83,6 @@ export function takeUpgrade(request: FastifyRequest, reply: FastifyReply, lifecy
   upgrade.headers = Object.entries(reply.getHeaders()).map(([name, value]) => `${name}: ${value}`)
   reply.hijack()
   reply.raw.detachSocket(upgrade.stream)
-  upgrade.stream.removeAllListeners('timeout') // a WebSocket has its own
   lifecycle.release(reply.raw)
   releaseConnection(upgrade.stream)
   return upgrade

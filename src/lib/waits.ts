@@ -14,6 +14,9 @@ export interface Span {
   end(about: object, isFailure: boolean): void
 }
 
+/** Shorter waits make no operation slow, and most operations have no others, so these are not added up. */
+const tooShortMs = 0.1
+
 /** How long one operation has waited for what, in milliseconds. All times are those of `performance.now()`. */
 export class Waits {
   readonly #begun = performance.now()
@@ -28,6 +31,7 @@ export class Waits {
   }
 
   add(kind: Wait, since: number, until = performance.now(), what?: Awaited): void {
+    if (until - since < tooShortMs && this.span === undefined) return
     this.#ms[kind] = (this.#ms[kind] ?? 0) + until - since
     this.#accountedMs += until - since
     this.span?.add(kind, since, until, what)

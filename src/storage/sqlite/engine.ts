@@ -1,5 +1,4 @@
 import type { MessagePort } from 'node:worker_threads'
-import type { StoreObserver } from '../../core/ports.ts'
 import type { Engine, EngineOptions } from '../engine.ts'
 import { sqliteDialect } from '../select/dialect.ts'
 import type { Row, Statement } from '../sql.ts'
@@ -25,7 +24,6 @@ export class SqliteEngine<V extends Verbs> implements Engine<V> {
   readonly #reader: SqliteReader
   readonly #writer: SqliteWriter
   readonly #worker: WriterWorker | undefined
-  readonly #observer: StoreObserver
 
   /** With `shared`, other threads of this process have engines on the same file, and one writer thread serves all. */
   constructor(path: string, { catalogue, clock, observer, timeouts }: EngineOptions<V>, shared?: SharedSqlite) {
@@ -36,26 +34,15 @@ export class SqliteEngine<V extends Verbs> implements Engine<V> {
     const worker = shared ?? new WriterWorker({ path, catalogueUrl: catalogue.url, busyMs }, observer.trouble)
     this.#worker = worker instanceof WriterWorker ? worker : undefined
     this.#writer = new SqliteWriter({ connect: port => worker.connect(port), now, observer, timeouts })
-    this.#reader = new SqliteReader(reading, this.#writer, now)
-    this.#observer = observer
+    this.#reader = new SqliteReader(reading, this.#writer, now, observer)
   }
 
-  async read(statement: Statement): Promise<readonly Row[]> {
-    const started = performance.now()
-    try {
-      return await this.#reader.read(statement, started)
-    } finally {
-      this.#observer.read((performance.now() - started) / 1000)
-    }
+  read(statement: Statement): Promise<readonly Row[]> {
+    return this.#reader.read(statement)
   }
 
-  async write<Name extends keyof V & string>(name: Name, ...args: ArgsOf<V[Name]>): Promise<OutcomeOf<V[Name]>> {
-    const started = performance.now()
-    try {
-      return (await this.#writer.submit(name, args)) as OutcomeOf<V[Name]>
-    } finally {
-      this.#observer.write((performance.now() - started) / 1000)
-    }
+  write<Name extends keyof V & string>(name: Name, ...args: ArgsOf<V[Name]>): Promise<OutcomeOf<V[Name]>> {
+    return this.#writer.submit(name, args) as Promise<OutcomeOf<V[Name]>>
   }
 
   async ping(): Promise<void> {

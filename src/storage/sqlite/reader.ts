@@ -1,4 +1,5 @@
 import { unavailable } from '../../core/errors.ts'
+import type { StoreObserver } from '../../core/ports.ts'
 import { type Waits, waitsNow } from '../../lib/waits.ts'
 import { bounds } from '../bounds.ts'
 import type { Row, Statement } from '../sql.ts'
@@ -14,19 +15,21 @@ export class SqliteReader implements Disposable {
   readonly #connection: SqliteConnection
   readonly #writer: SqliteWriter
   readonly #now: () => number
+  readonly #observer: StoreObserver
   #waiting: Waiting[] = []
 
-  constructor(connection: SqliteConnection, writer: SqliteWriter, now: () => number) {
+  constructor(connection: SqliteConnection, writer: SqliteWriter, now: () => number, observer: StoreObserver) {
     this.#connection = connection
     this.#writer = writer
     this.#now = now
+    this.#observer = observer
   }
 
-  /** `since`: the time of the call. */
-  read(statement: Statement, since: number): Promise<readonly Row[]> {
+  read(statement: Statement): Promise<readonly Row[]> {
     if (this.#waiting.length >= bounds.waiting)
       return Promise.reject(unavailable(new Error('Too many reads are waiting')))
     return new Promise((resolve, reject) => {
+      const since = performance.now()
       if (this.#waiting.push({ statement, resolve, reject, since, waits: waitsNow() }) === 1)
         setImmediate(() => this.#readAll())
     })
@@ -71,6 +74,7 @@ export class SqliteReader implements Disposable {
       const same = known.get(statement.text)
       if (same !== undefined && statement.values.every((value, slot) => value === same.values[slot])) {
         waits?.add('queue', since, now)
+        this.#observer.read((now - since) / 1000)
         resolve(same.rows)
       } else if (now > end) {
         rest.push(waiting)
@@ -86,6 +90,7 @@ export class SqliteReader implements Disposable {
         now = performance.now()
         waits?.add('queue', since, begun)
         waits?.add('statement', begun, now, statement.text)
+        this.#observer.read((now - since) / 1000)
       }
     }
     return rest

@@ -7,7 +7,7 @@ import { type Waits, waitsNow } from '../../lib/waits.ts'
 import { bounds } from '../bounds.ts'
 import { outcomeUnknown } from '../engine.ts'
 import type { Timeouts } from '../timeouts.ts'
-import type { Job } from './group-commit.ts'
+import { type Job, pingVerb } from './group-commit.ts'
 import type { Committed, FromWriter, SentResult, ToWriter } from './writer-thread.ts'
 
 /** A serving thread's side of the writer thread. Verbs of one turn of the event loop are sent together, a few at a time. */
@@ -80,22 +80,26 @@ export class SqliteWriter implements AsyncDisposable {
       return
     }
     if (message.verbs > 0) this.#observer.commit(message.verbs)
-    for (const result of message.results) this.#settle(result, message)
+    const now = performance.now()
+    for (const result of message.results) this.#settle(result, message, now)
   }
 
-  #settle([id, outcome, error]: SentResult, took: Committed): void {
-    recordWaits(this.#waiting.get(id), took)
-    const waiting = this.#take(id)
-    if (error === undefined) waiting?.resolve(outcome)
-    else waiting?.reject(fromSent(error))
+  #settle([id, outcome, error]: SentResult, took: Committed, now: number): void {
+    const waiting = this.#waiting.get(id)
+    if (waiting?.waits !== undefined) recordWaits(waiting, waiting.waits, took, now)
+    const settle = this.#take(id, now)
+    if (error === undefined) settle?.resolve(outcome)
+    else settle?.reject(fromSent(error))
   }
 
   // The entry lets go of its request, because a table of the map may keep it until the next full garbage collection.
-  #take(id: number): Settle | undefined {
+  #take(id: number, now = performance.now()): Settle | undefined {
     const waiting = this.#waiting.get(id)
-    const settle = waiting?.settle
+    if (waiting === undefined) return undefined
+    const { settle, since, verb } = waiting
     this.#waiting.delete(id)
-    if (waiting !== undefined) waiting.settle = undefined
+    waiting.settle = undefined
+    if (verb !== pingVerb) this.#observer.write((now - since) / 1000)
     return settle
   }
 
@@ -146,13 +150,11 @@ interface Settle {
 }
 
 /** Before its transaction began, a verb has waited for the one before it. It may also have joined one that was running. */
-function recordWaits(waiting: Waiting | undefined, { runMs, commitMs }: Committed): void {
-  if (waiting?.waits === undefined) return
-  const now = performance.now()
-  const begun = Math.max(waiting.since, now - commitMs - runMs)
-  waiting.waits.add('queue', waiting.since, begun)
-  waiting.waits.add('statement', begun, now - commitMs, waiting.verb)
-  waiting.waits.add('commit', now - commitMs, now)
+function recordWaits({ since, verb }: Waiting, waits: Waits, { runMs, commitMs }: Committed, now: number): void {
+  const begun = Math.max(since, now - commitMs - runMs)
+  waits.add('queue', since, begun)
+  waits.add('statement', begun, now - commitMs, verb)
+  waits.add('commit', now - commitMs, now)
 }
 
 /** The jobs of one message share one transaction, however long they take. */
