@@ -57,12 +57,11 @@ function planChange(key: string, fields: Merged, variables: Variables, size: Pla
   const plan = shows && planShown(shows, key, fields, variables, size)
   const change = (request: Request) => {
     const { variables } = request
-    return {
-      kind,
-      ...(id && { [id]: idIn(args.get('id') ?? args.get('postId'), variables) }),
-      ...Object.fromEntries(texts.map(name => [name, argumentIn(args.get(name), variables) ?? null])),
-      ...(plan && { show: showOf(plan, request) }),
-    } as RequestedChange
+    const asked: Record<string, unknown> = { kind }
+    if (id !== undefined) asked[id] = idIn(args.get('id') ?? args.get('postId'), variables)
+    for (const name of texts) asked[name] = argumentIn(args.get(name), variables) ?? null
+    if (plan !== undefined) asked.show = showOf(plan, request)
+    return asked as unknown as RequestedChange
   }
   return { key, change }
 }

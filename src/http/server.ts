@@ -4,7 +4,7 @@ import type { Logger } from 'pino'
 import type { Policy } from '../core/access.ts'
 import type { Randomness } from '../core/ports.ts'
 import { nodeHttp } from '../lib/node-http.ts'
-import { during } from '../lib/waits.ts'
+import { enterConnection, goOn } from '../lib/waits.ts'
 import { acceptBodies } from './bodies.ts'
 import type { TrustedProxies } from './client-address.ts'
 import { Connections, serveInTurn } from './connections.ts'
@@ -79,6 +79,7 @@ export function createServer(
     },
   })
   routeUpgrades(server)
+  server.server.prependListener('connection', enterConnection) // before Node's own, whose parser calls all that follows
   server.server.on('connection', connection => {
     if (open.accept(connection)) lifecycle.trackConnection(connection)
   })
@@ -96,8 +97,9 @@ export function createServer(
     // Most responses depend on the caller or contain private data. A route whose response is the same for everybody
     // overrides this.
     reply.header('cache-control', 'no-store')
-    if (lifecycle.held === undefined) during(request.waits, next)
-    else lifecycle.held.then(() => during(request.waits, next))
+    goOn(request.waits)
+    if (lifecycle.held === undefined) next()
+    else lifecycle.held.then(() => next())
   })
   server.addHook('onSend', ({ waits }, { raw }, _payload, next) => {
     if (lifecycle.draining) raw.shouldKeepAlive = false

@@ -1,7 +1,8 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 
 /** What an operation can wait for. `client`: its body has not arrived yet, or its answer is not sent yet. */
-export type Wait = 'client' | 'queue' | 'connection' | 'statement' | 'commit' | 'password' | 'redis' | 'parse' | 'plan'
+const kinds = ['client', 'queue', 'connection', 'statement', 'commit', 'password', 'redis', 'parse', 'plan'] as const
+export type Wait = (typeof kinds)[number]
 
 /** What a wait was for: the name of a verb, or statements. */
 export type Awaited = string | readonly { readonly text: string }[]
@@ -20,7 +21,8 @@ const tooShortMs = 0.1
 /** How long one operation has waited for what, in milliseconds. All times are those of `performance.now()`. */
 export class Waits {
   readonly #begun = performance.now()
-  readonly #ms: Partial<Record<Wait, number>> = {}
+  /** In the order of `kinds`. */
+  #ms: number[] | undefined
   #accountedMs = 0
   readonly span: Span | undefined
   /** When the answer was given to the connection. */
@@ -32,7 +34,9 @@ export class Waits {
 
   add(kind: Wait, since: number, until = performance.now(), what?: Awaited): void {
     if (until - since < tooShortMs && this.span === undefined) return
-    this.#ms[kind] = (this.#ms[kind] ?? 0) + until - since
+    this.#ms ??= [0, 0, 0, 0, 0, 0, 0, 0, 0]
+    const at = kinds.indexOf(kind)
+    this.#ms[at] = (this.#ms[at] ?? 0) + until - since
     this.#accountedMs += until - since
     this.span?.add(kind, since, until, what)
   }
@@ -45,7 +49,7 @@ export class Waits {
   /** In whole milliseconds, without what took none. */
   told(): object {
     if (this.answeredAt < Number.POSITIVE_INFINITY) this.add('client', this.answeredAt)
-    const rounded = Object.entries(this.#ms).map(([kind, ms]) => [kind, Math.round(ms)] as const)
+    const rounded = kinds.map((kind, at) => [kind, Math.round(this.#ms?.[at] ?? 0)] as const)
     return Object.fromEntries(rounded.filter(([, ms]) => ms > 0))
   }
 }
@@ -54,18 +58,32 @@ export class Waits {
  * The waits of the operation that runs now. Node keeps it along promises. To pass it on instead, every function of the
  * core and of the store would need one more parameter.
  */
-const current = new AsyncLocalStorage<Waits | undefined>()
+const current = new AsyncLocalStorage<{ waits: Waits | undefined }>()
 
-export const waitsNow = (): Waits | undefined => current.getStore()
+export const waitsNow = (): Waits | undefined => current.getStore()?.waits
 
 /** Does the work of an operation; without `waits`, work that no operation waits for, even if one has started it. */
 export function during<Outcome>(waits: Waits | undefined, work: () => Outcome): Outcome {
-  return waits === current.getStore() ? work() : current.run(waits, work)
+  return waits === waitsNow() ? work() : current.run({ waits }, work)
+}
+
+/**
+ * For a connection whose operations run one after the other. What Node calls for it later has the waits that `goOn` was
+ * given last. So an operation need not enter a context of its own, which takes 3 % of the CPU of a small one.
+ */
+export function enterConnection(): void {
+  current.enterWith({ waits: undefined })
+}
+
+/** The operation that runs now on this connection has these waits. */
+export function goOn(waits: Waits | undefined): void {
+  const store = current.getStore()
+  if (store !== undefined) store.waits = waits
 }
 
 /** Records that the operation that runs now has waited. */
 export function waited(kind: Wait, since: number, until?: number, what?: Awaited): void {
-  current.getStore()?.add(kind, since, until, what)
+  waitsNow()?.add(kind, since, until, what)
 }
 
 export async function waiting<Outcome>(kind: Wait, promise: Promise<Outcome>): Promise<Outcome> {

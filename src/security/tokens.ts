@@ -17,6 +17,8 @@ const algorithms = ['EdDSA']
 const required = ['iss', 'sub', 'role', 'ver', 'iat', 'exp', 'jti']
 /** Longer tokens cannot be ours. */
 const longestToken = 2_048
+/** Two headers arrive joined by a comma. */
+const tokenText = /^[\w.-]+$/
 /** The size of the cache of verified tokens. Each entry takes a few hundred bytes. */
 const cacheSize = 10_000
 
@@ -69,7 +71,7 @@ export class JwtSigner implements TokenSigner {
   }
 
   async #check(token: string): Promise<Claims | undefined> {
-    if (token.length > longestToken) return undefined
+    if (token.length > longestToken || !tokenText.test(token)) return undefined
     // `use` may replace the keys and the cache while the signature is verified.
     const [known, keys] = [this.#known, this.#keys]
     try {

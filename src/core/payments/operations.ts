@@ -104,9 +104,13 @@ export class Payments {
         if (isOutage(error) || !(error instanceof AppError) || error.code === 'fault') throw error
       }
     }
-    const own = work().finally(() => this.#underway.delete(id))
+    const own = work()
     this.#underway.set(id, own)
-    return own
+    try {
+      return await own // before all others that wait for it
+    } finally {
+      this.#underway.delete(id)
+    }
   }
 
   async #execute(actor: Actor, purpose: Purpose, claim: Claim | null): Promise<Paid> {

@@ -19,11 +19,11 @@ const mostStoredBytes = 1024 * 1024
 
 function textsOf(change: RequestedChange): readonly (readonly [TextName, string])[] {
   const texts = change as Partial<Record<TextName, string | null>>
-  const names = Object.keys(postBounds) as TextName[]
-  return names.flatMap(name => (typeof texts[name] === 'string' ? [[name, texts[name]] as const] : []))
+  return textNames.flatMap(name => (typeof texts[name] === 'string' ? [[name, texts[name]] as const] : []))
 }
 
 type TextName = keyof typeof postBounds
+const textNames = Object.keys(postBounds) as TextName[]
 
 /**
  * Limits control characters in long texts. Responses are JSON, where most control characters take six bytes. The limit

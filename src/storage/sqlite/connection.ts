@@ -13,6 +13,7 @@ export class SqliteConnection implements Disposable {
     most: bounds.statementText.sqlite,
   })
   #now = 0
+  #writtenTime = { at: Number.NaN, text: '' }
   #textBytes = 0
 
   /**
@@ -30,9 +31,7 @@ export class SqliteConnection implements Disposable {
     this.database.exec('pragma trusted_schema = off; pragma journal_size_limit = 67108864')
     // The writer needs few pages again, and the system keeps all of them in memory anyway.
     this.database.exec(`pragma cache_size = -${mode === 'write' ? 8_192 : Math.floor(65_536 / readers)}`)
-    this.database.function('now_plus', { directOnly: true }, seconds =>
-      new Date(this.#now + Number(seconds) * 1000).toISOString(),
-    )
+    this.database.function('now_plus', { directOnly: true }, seconds => this.#timeIn(Number(seconds)))
     // Ends a read as soon as its long texts exceed the size limit together, before their JSON is built.
     this.database.function('count_text', { directOnly: true }, bytes => {
       this.#textBytes += Number(bytes)
@@ -44,6 +43,13 @@ export class SqliteConnection implements Disposable {
   /** Sets the time that `now_plus(seconds)` is relative to in the following statements. */
   setTime(now: number): void {
     this.#now = now
+  }
+
+  /** Verbs of the same millisecond share the text. */
+  #timeIn(seconds: number): string {
+    const at = this.#now + seconds * 1000
+    if (at !== this.#writtenTime.at) this.#writtenTime = { at, text: new Date(at).toISOString() }
+    return this.#writtenTime.text
   }
 
   run(statement: Statement): readonly Row[] {

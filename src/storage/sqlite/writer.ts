@@ -8,7 +8,7 @@ import { bounds } from '../bounds.ts'
 import { outcomeUnknown } from '../engine.ts'
 import type { Timeouts } from '../timeouts.ts'
 import { type Job, pingVerb } from './group-commit.ts'
-import type { Committed, FromWriter, SentResult, ToWriter } from './writer-thread.ts'
+import type { Committed, FromWriter, ToWriter } from './writer-thread.ts'
 
 /** A serving thread's side of the writer thread. Verbs of one turn of the event loop are sent together, a few at a time. */
 export class SqliteWriter implements AsyncDisposable {
@@ -81,34 +81,31 @@ export class SqliteWriter implements AsyncDisposable {
     }
     if (message.verbs > 0) this.#observer.commit(message.verbs)
     const now = performance.now()
-    for (const result of message.results) this.#settle(result, message, now)
-  }
-
-  #settle([id, outcome, error]: SentResult, took: Committed, now: number): void {
-    const waiting = this.#waiting.get(id)
-    if (waiting?.waits !== undefined) recordWaits(waiting, waiting.waits, took, now)
-    const settle = this.#take(id, now)
-    if (error === undefined) settle?.resolve(outcome)
-    else settle?.reject(fromSent(error))
+    for (const [id, outcome, error] of message.results) {
+      const settle = this.#take(id, now, message)
+      if (error === undefined) settle?.resolve(outcome)
+      else settle?.reject(fromSent(error))
+    }
   }
 
   // The entry lets go of its request, because a table of the map may keep it until the next full garbage collection.
-  #take(id: number, now = performance.now()): Settle | undefined {
+  #take(id: number, now: number, took?: Committed): Settle | undefined {
     const waiting = this.#waiting.get(id)
     if (waiting === undefined) return undefined
-    const { settle, since, verb } = waiting
+    const { settle, since, verb, waits } = waiting
     this.#waiting.delete(id)
     waiting.settle = undefined
+    if (took !== undefined && waits !== undefined) recordWaits(waiting, waits, took, now)
     if (verb !== pingVerb) this.#observer.write((now - since) / 1000)
     return settle
   }
 
   // If the disk hangs, not even an error arrives.
   #refuseForgotten(): void {
-    const late = performance.now() - this.#timeouts.hang
+    const now = performance.now()
     for (const [id, { since }] of this.#waiting) {
-      if (since > late) return
-      this.#take(id)?.reject(outcomeUnknown(new Error('The disk does not respond')))
+      if (since > now - this.#timeouts.hang) return
+      this.#take(id, now)?.reject(outcomeUnknown(new Error('The disk does not respond')))
     }
   }
 
@@ -116,7 +113,7 @@ export class SqliteWriter implements AsyncDisposable {
   #lost(port: MessagePort): void {
     if (this.#port === port) this.#port = undefined
     const lost = outcomeUnknown(new Error('The writer thread ended'))
-    for (const id of this.#waiting.keys()) this.#take(id)?.reject(lost)
+    for (const id of this.#waiting.keys()) this.#take(id, performance.now())?.reject(lost)
     this.#outgoing = []
   }
 
