@@ -32,6 +32,8 @@ export interface WriterData {
 }
 
 const largestBatch = 512
+/** Jobs that one thread has sent, and that share a transaction however long they take. */
+const takenTogether = 16
 /** How long a transaction takes in further jobs: those that show much must not hold up all others. */
 const longestBatchMs = 50
 const lookEveryMs = 1000
@@ -39,7 +41,9 @@ const lookEveryMs = 1000
 if (parentPort === null) throw new Error('This module runs as a worker thread only')
 const parent: MessagePort = parentPort
 const { path, catalogueUrl, busyMs } = workerData as WriterData
-const ports = new Set<MessagePort>()
+/** The jobs that have arrived on each port, and that no transaction has taken yet. */
+const ports = new Map<MessagePort, Job[]>()
+const closing = new Set<MessagePort>()
 let lost: string | undefined
 const connection = new SqliteConnection(path, 'write', busyMs)
 const [userVersion] = connection.run({ text: 'pragma user_version', values: [] })
@@ -59,51 +63,56 @@ parent.on('message', (message: MessagePort | 'close') => {
 })
 
 function listenTo(port: MessagePort): void {
-  ports.add(port)
-  port.on('message', (text: string) => commitAll(port, text))
+  ports.set(port, [])
+  port.on('message', (text: string) => {
+    receive(port, text)
+    commitSome()
+  })
   port.on('close', () => ports.delete(port))
 }
 
-/** Commits the jobs of a message together with all others that have arrived. */
-function commitAll(first: MessagePort, text: string): void {
-  const messages: [from: MessagePort, jobs: number][] = []
-  const closing = new Set<MessagePort>()
-  let room = largestBatch
+function receive(port: MessagePort, text: string): void {
+  const message = JSON.parse(text) as ToWriter
+  if (message === 'close') closing.add(port)
+  else if (message === 'damaged') lose('is damaged')
+  else ports.get(port)?.push(...message)
+}
+
+/** Commits jobs that have arrived together. Those that came too late for it have the next turn. */
+function commitSome(): void {
+  const senders: MessagePort[] = [] // of each job
   const end = performance.now() + longestBatchMs
-  const take = (port: MessagePort, message: string): readonly Job[] => {
-    const jobs = JSON.parse(message) as ToWriter
-    if (jobs === 'close') closing.add(port)
-    if (jobs === 'damaged') lose('is damaged')
-    if (typeof jobs === 'string') return []
-    room -= jobs.length
-    messages.push([port, jobs.length])
-    return jobs
-  }
-  /** One message of each thread, so that none of them waits for a busy one. */
+  /** Some jobs of each thread, so that none of them waits for a busy one. */
   const more = (): readonly Job[] => {
     const jobs: Job[] = []
-    for (const port of ports) {
-      if (room <= 0 || performance.now() > end) break
-      if (closing.has(port)) continue
-      const next: { message: string } | undefined = receiveMessageOnPort(port)
-      if (next !== undefined) jobs.push(...take(port, next.message))
+    for (const [port, arrived] of ports) {
+      if (senders.length >= largestBatch || performance.now() > end) break
+      const next: { message: string } | undefined = arrived.length > 0 ? undefined : receiveMessageOnPort(port)
+      if (next !== undefined) receive(port, next.message)
+      const some = arrived.splice(0, takenTogether)
+      senders.push(...some.map(() => port))
+      jobs.push(...some)
     }
     return jobs
   }
-  const jobs = take(first, text)
+  const jobs = more()
   if (jobs.length > 0) {
     const times = [performance.now()]
     const results = checked(commitTogether(connection, verbs, jobs, more, () => times.push(performance.now())))
     const [begun = 0, ran = begun] = [times[0], times.at(-1)]
     const took = { runMs: ran - begun, commitMs: performance.now() - ran }
-    let answered = 0
-    for (const [port, count] of messages) {
-      const verbs = answered === 0 ? results.length : 0
-      send(port, { verbs, results: results.slice(answered, answered + count).map(toResult), ...took })
-      answered += count
+    let told = results.length
+    for (const [port, own] of Map.groupBy(results, (_, index) => senders[index] ?? parent)) {
+      send(port, { verbs: told, results: own.map(toResult), ...took })
+      told = 0
     }
   }
-  for (const port of closing) port.close()
+  if (hasJobs()) setImmediate(commitSome)
+  for (const [port, arrived] of ports) if (closing.has(port) && arrived.length === 0) port.close()
+}
+
+function hasJobs(): boolean {
+  return ports.values().some(arrived => arrived.length > 0)
 }
 
 /** Commits to a lost file do not count, so their verbs are rejected. */
@@ -126,7 +135,7 @@ function look(): void {
 function lose(how: string): void {
   if (lost !== undefined) return
   lost = `The database file ${path} ${how}`
-  for (const port of [parent, ...ports]) send(port, { lost })
+  for (const port of [parent, ...ports.keys()]) send(port, { lost })
 }
 
 function toResult([id, outcome, error]: Result): SentResult {
@@ -142,7 +151,8 @@ function* ping(): Steps<void> {
 /** Nothing keeps the thread alive then. */
 function closeAll(): void {
   clearInterval(timer) // closing the file deletes its WAL file
-  for (const port of [...ports, parent]) port.close()
+  while (hasJobs()) commitSome()
+  for (const port of [...ports.keys(), parent]) port.close()
   connection[Symbol.dispose]()
   watch[Symbol.dispose]()
 }

@@ -10,7 +10,7 @@ import type { Timeouts } from '../timeouts.ts'
 import { type Job, pingVerb } from './group-commit.ts'
 import type { Committed, FromWriter, ToWriter } from './writer-thread.ts'
 
-/** A serving thread's side of the writer thread. Verbs of one turn of the event loop are sent together, a few at a time. */
+/** A serving thread's side of the writer thread. Verbs of one turn of the event loop are sent together. */
 export class SqliteWriter implements AsyncDisposable {
   readonly #connect: (port: MessagePort) => void
   readonly #now: () => number
@@ -57,7 +57,7 @@ export class SqliteWriter implements AsyncDisposable {
     const jobs = this.#outgoing
     if (jobs.length === 0) return
     this.#outgoing = []
-    for (let at = 0; at < jobs.length; at += sentTogether) this.#post(jobs.slice(at, at + sentTogether))
+    this.#post(jobs)
   }
 
   #post(message: ToWriter): void {
@@ -153,6 +153,3 @@ function recordWaits({ since, verb }: Waiting, waits: Waits, { runMs, commitMs }
   waits.add('statement', begun, now - commitMs, verb)
   waits.add('commit', now - commitMs, now)
 }
-
-/** The jobs of one message share one transaction, however long they take. */
-const sentTogether = 16
