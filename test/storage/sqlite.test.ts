@@ -4,7 +4,6 @@ import { once } from 'node:events'
 import { existsSync, statSync, symlinkSync } from 'node:fs'
 import { describe, it, type TestContext } from 'node:test'
 import { AppError } from '../../src/core/errors.ts'
-import type { Engine } from '../../src/storage/engine.ts'
 import { sql } from '../../src/storage/sql.ts'
 import { SqliteConnection } from '../../src/storage/sqlite/connection.ts'
 import { checkVersion, claimSqliteFile } from '../../src/storage/sqlite/file.ts'
@@ -13,7 +12,7 @@ import { timeoutsOf } from '../../src/storage/timeouts.ts'
 import { type OpenOptions, sqlite } from '../support/engines.ts'
 import { migrationsOf } from '../support/templates.ts'
 import { waitUntil } from '../support/wait.ts'
-import { catalogue, notes, verbs as testVerbs, type verbs } from './contract-verbs.ts'
+import { catalogue, notes, verbs as testVerbs } from './contract-verbs.ts'
 
 describe('Group commit', () => {
   it('lets verbs that arrive together share one commit', async t => {
@@ -33,14 +32,17 @@ describe('Group commit', () => {
     assert.ok(commits.length <= 3, `the commits had ${commits} verbs`)
   })
 
-  it('does not let verbs that arrive later wait for a transaction that takes long', async t => {
+  it('does not let verbs that arrive later wait for a transaction that takes long, and commits all of them before it closes', async t => {
     const commits: number[] = []
-    const { engine } = await prepared(t, { observer: { commit: verbs => commits.push(verbs) } })
+    const { engine, close } = await prepared(t, { observer: { commit: verbs => commits.push(verbs) } })
     await engine.ping()
     commits.length = 0
-    const puts = Array.from({ length: 19 }, (_, index) => () => engine.write('put', `k${index}`, 'v'))
-    await Promise.all([engine.write('hang', 'slow', 100), ...puts.map(put => put())])
-    assert.deepEqual(commits, [16, 4])
+    const write = (_: unknown, at: number) =>
+      at % 16 === 0 ? engine.write('hang', `slow ${at}`, 100) : engine.write('put', `k${at}`, 'v')
+    const written = Promise.all(Array.from({ length: 36 }, write))
+    await close()
+    await written
+    assert.deepEqual(commits, [16, 16, 4])
   })
 
   it('rejects all verbs of a commit with 503 if an error rolled back the whole transaction, and keeps nothing', async t => {
@@ -239,18 +241,20 @@ describe('A SQLite file', () => {
   })
 })
 
-async function prepared(
-  t: TestContext,
-  options?: OpenOptions,
-): Promise<{ engine: Engine<typeof verbs>; path: string }> {
+async function prepared(t: TestContext, options?: OpenOptions) {
   const database = await sqlite.create()
   await database.migrate([...migrationsOf('sqlite'), notes])
   const engine = database.open(catalogue, options)
+  let closed: PromiseLike<void> | undefined
+  const close = () => {
+    closed ??= engine[Symbol.asyncDispose]()
+    return closed
+  }
   t.after(async () => {
-    await engine[Symbol.asyncDispose]()
+    await close()
     await database[Symbol.asyncDispose]()
   })
-  return { engine, path: database.location }
+  return { engine, close, path: database.location }
 }
 
 function isUnknown(error: unknown): boolean {

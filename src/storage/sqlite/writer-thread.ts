@@ -151,7 +151,6 @@ function* ping(): Steps<void> {
 /** Nothing keeps the thread alive then. */
 function closeAll(): void {
   clearInterval(timer) // closing the file deletes its WAL file
-  while (hasJobs()) commitSome()
   for (const port of [...ports.keys(), parent]) port.close()
   connection[Symbol.dispose]()
   watch[Symbol.dispose]()
