@@ -303,7 +303,7 @@ class Stage implements AsyncDisposable {
 
   async #changed(actor: Actor, change: CompiledChange): Promise<{ readonly id: number }> {
     const made = await this.#engine.write('changePosts', actor, [change])
-    return 'refused' in made ? assert.fail(made.refused) : { id: Number(made[0]) }
+    return made === 'more' || 'refused' in made ? assert.fail(String(made)) : { id: Number(made[0]) }
   }
 
   async #actorOf({ id }: User): Promise<Actor> {

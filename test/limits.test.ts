@@ -78,8 +78,11 @@ const tests: Readonly<Record<string, string | readonly string[]>> = {
     'rest/lists: q that is too short or too long by its characters, or used with email or offset, is refused with 400',
     'rest/lists: q of many users gives full pages, wherever among the others they are',
   ],
-  'content of a user that one transaction deletes':
+  'content that one transaction deletes': [
     'storage/deleted-users: is deleted in several steps of at most a few thousand rows each',
+    'storage/deleted-users: is deleted in steps of 10,000 comments, and its event is told at the end',
+    'storage/deleted-users: is gone when its deletion is answered, and is not deleted together with other changes',
+  ],
   'names and e-mails, an avatar, a password':
     'rest/users-input: is refused with a 400 that names it, by POST, PUT and PATCH, and changes nothing',
   'items of an order': 'rest/orders-input: is answered with 400, also for an absent user, and nothing is stored',

@@ -196,8 +196,11 @@ export interface PostStore {
   select(selection: Selection, values: SlotValues): Promise<string>
   /** Like `select`, for a selection of one object. Returns `undefined` if that object does not exist. */
   selectOne(selection: Selection, values: SlotValues): Promise<string | undefined>
-  /** Makes the changes in the given order, in one transaction: all or none. */
-  changePosts(actor: Actor, changes: readonly Change[]): Promise<readonly ChangeResult[] | ChangeRefusal>
+  /**
+   * Makes the changes in the given order, in one transaction: all or none. `more`: they include the deletion of a post with
+   * very many comments, and some of those are gone. Make the changes again until all are.
+   */
+  changePosts(actor: Actor, changes: readonly Change[]): Promise<readonly ChangeResult[] | 'more' | ChangeRefusal>
 }
 
 /** `null` as id stands for an id that no row can have. A title or content that is `null` stays as it is. */

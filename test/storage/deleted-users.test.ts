@@ -5,7 +5,8 @@ import { sql } from '../../src/storage/sql.ts'
 import { execute } from '../faults/execute.ts'
 import { startTestAppOn } from '../support/app.ts'
 import { engineKinds } from '../support/engines.ts'
-import { createUser, send } from '../support/rest.ts'
+import { assertRefused, query, read } from '../support/graphql.ts'
+import { createMember, createUser, send } from '../support/rest.ts'
 import { shared } from '../support/shared.ts'
 
 for (const kind of engineKinds) {
@@ -61,6 +62,44 @@ for (const kind of engineKinds) {
         (select count(*) from posts where author_id = ${other}),
         (select count(*) from outbox where kind = 'user-revoked' and user_id = ${id})`)
       assert.deepEqual(row?.map(Number), [0, 0, 2_500, 2_500, 1_500, 1_500, 1, 1])
+    })
+  })
+
+  describe(`A post with more than 10,000 comments, on ${kind.name}`, { skip: kind.skip }, () => {
+    const app = shared(() => startTestAppOn(kind, { RATE_LIMIT_MAX: '0', LOGIN_LIMIT_MAX: '0' }))
+
+    /** Two posts. The first one has the comments. */
+    async function author() {
+      const { id, token } = await createMember(app)
+      await execute(app.database, `${posts(2, id)}; ${comments(id, 10_001, id)}`)
+      const [ids = []] = await app.engine.read(sql`select min(id), max(id) from posts where author_id = ${id}`)
+      const [post = 0, other = 0] = ids.map(Number)
+      const left = async () => {
+        const [row] = await app.engine.read(sql`select (select comment_count from posts where id = ${post}),
+          (select count(*) from comments where post_id = ${post}),
+          (select count(*) from outbox where kind = 'post-deleted' and post_id = ${post})`)
+        return row?.map(count => (count === null ? 'none' : Number(count)))
+      }
+      return { token, post, other, left }
+    }
+
+    it('is deleted in steps of 10,000 comments, and its event is told at the end', async () => {
+      const { post, left } = await author()
+      const change = { kind: 'delete a post', id: post, reach: 'everyone' } as const
+      assert.equal(await app.engine.write('changePosts', anonymous, [change]), 'more')
+      assert.deepEqual(await left(), [1, 1, 0])
+      assert.deepEqual(await app.engine.write('changePosts', anonymous, [change]), [true])
+      assert.deepEqual(await left(), ['none', 0, 1])
+    })
+
+    it('is gone when its deletion is answered, and is not deleted together with other changes', async () => {
+      const { token, post, other, left } = await author()
+      const both = `mutation { one: deletePost(id: ${other}) two: deletePost(id: ${post}) }`
+      assertRefused(await query(app, both, { token }), 400, 'BAD_USER_INPUT')
+      assert.deepEqual(await left(), [10_001, 10_001, 0])
+      const alone = (id: number) => read<{ deletePost: boolean }>(app, `mutation { deletePost(id: ${id}) }`, { token })
+      assert.deepEqual([await alone(post), await alone(other)], [{ deletePost: true }, { deletePost: true }])
+      assert.deepEqual(await left(), ['none', 0, 1])
     })
   })
 }

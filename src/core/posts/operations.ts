@@ -44,7 +44,8 @@ export class Posts {
     const changes = asked.map((change, at) => aboutChange(at, () => this.#authorised(actor, change)))
     checkStoredBytes(asked)
     for (const [at, change] of asked.entries()) aboutChange(at, () => checkTexts(change))
-    const outcome = await this.#parts.store.changePosts(actor, changes)
+    let outcome = await this.#parts.store.changePosts(actor, changes)
+    while (outcome === 'more') outcome = await this.#parts.store.changePosts(actor, changes)
     if ('refused' in outcome) throw changeError(outcome)
     this.#parts.bus.notify()
     return outcome

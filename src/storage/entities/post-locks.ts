@@ -35,6 +35,6 @@ function lockAuthors(postIds: readonly number[], commentIds: readonly number[]):
   }
 }
 
-function places(ids: readonly number[]): string {
+export function places(ids: readonly number[]): string {
   return ids.map((_, index) => `$${index + 1}`).join(', ')
 }

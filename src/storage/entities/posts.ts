@@ -1,6 +1,7 @@
 import type { Reach } from '../../core/access.ts'
 import type { Actor } from '../../core/actor.ts'
 import { answerTooLarge } from '../../core/errors.ts'
+import { badInput } from '../../core/input.ts'
 import type { Change, ChangeRefusal, ChangeResult, Show } from '../../core/store.ts'
 import { bounds } from '../bounds.ts'
 import { answerOf } from '../engine.ts'
@@ -10,7 +11,8 @@ import { Rollback, type Steps } from '../verb.ts'
 import { idOf, unlessRevoked } from './actors.ts'
 import { addComment, deleteComment, updateComment } from './comments.ts'
 import { eventAbout } from './outbox.ts'
-import { lockContent } from './post-locks.ts'
+import { lockContent, places } from './post-locks.ts'
+import { deleteSomeReplies } from './user-content.ts'
 
 /** The selection to return after a change, compiled to the SQL statement that reads it. */
 export interface CompiledShow extends Pick<Show, 'values' | 'id'> {
@@ -29,7 +31,7 @@ export const postVerbs = {
     actor: Actor,
     changes: readonly CompiledChange[],
     traceparent: string | null = null,
-  ): Steps<readonly ChangeResult[] | ChangeRefusal | Rollback<ChangeRefusal>> {
+  ): Steps<readonly ChangeResult[] | 'more' | ChangeRefusal | Rollback<ChangeRefusal>> {
     // A new row refers to its author, which locks the author. Users are locked before posts.
     const isInserting = changes.some(({ kind }) => kind === 'create a post' || kind === 'add a comment')
     const revoked: ChangeRefusal = { refused: 'token revoked', at: 0 }
@@ -53,13 +55,17 @@ function* performAll(
   actor: Actor,
   changes: readonly CompiledChange[],
   traceparent: string | null,
-): Steps<readonly ChangeResult[] | ChangeRefusal | Rollback<ChangeRefusal>> {
+): Steps<readonly ChangeResult[] | 'more' | ChangeRefusal | Rollback<ChangeRefusal>> {
   // A single change locks what it needs by itself.
-  if (changes.length > 1) yield* lockContent(postsNamedBy(changes), commentsNamedBy(changes))
+  if (changes.length > 1) {
+    yield* lockContent(postsNamedBy(changes), commentsNamedBy(changes))
+    yield* checkDeletions(changes)
+  }
   const results: ChangeResult[] = []
   let bytes = 0
   for (const [at, change] of changes.entries()) {
     const outcome = yield* perform(actor, change, traceparent)
+    if (outcome === 'more') return outcome
     if (isRefusal(outcome)) {
       // If the first change is refused, there is nothing to roll back, which would take time.
       return at === 0 ? { refused: outcome, at } : new Rollback({ refused: outcome, at })
@@ -69,6 +75,18 @@ function* performAll(
     results.push(outcome)
   }
   return results
+}
+
+/** A post with more comments is deleted in several transactions, so that other writes can run between them. */
+const mostDeleted = 10_000
+
+/** Changes that are made together need one transaction. */
+function* checkDeletions(changes: readonly CompiledChange[]): Steps<void> {
+  const ids = distinct(changes.map(change => (change.kind === 'delete a post' ? change.id : null)))
+  if (ids.length === 0) return
+  const [row] = yield { text: `select sum(comment_count) from posts where id in (${places(ids)})`, values: ids }
+  if (Number(row?.[0]) + changes.length > mostDeleted)
+    throw badInput(`Delete posts with more than ${mostDeleted} comments in an operation of their own`)
 }
 
 type Refused = Exclude<ChangeRefusal['refused'], 'token revoked'>
@@ -114,6 +132,10 @@ function* perform(actor: Actor, change: CompiledChange, traceparent: string | nu
       const post = yield* lockPost(change.id, change.reach)
       if (post === undefined) return false
       if (post === 'not permitted') return post
+      if (post.comments > mostDeleted) {
+        yield* deleteSomeReplies(post.id, mostDeleted)
+        return 'more'
+      }
       yield eventAbout('post-deleted', post.id, null, traceparent)
       yield queued(sql`delete from posts where id = ${post.id}`)
       return true
@@ -133,20 +155,23 @@ function* perform(actor: Actor, change: CompiledChange, traceparent: string | nu
 
 /** `undefined` if there is no such post. */
 function* lockPost(id: number | null, reach: Reach): Steps<LockedPost | undefined | 'not permitted'> {
-  const [post] = yield { text: lockById, values: [id] }
-  if (post === undefined) return undefined
-  return reach === 'everyone' || reach === post[3] ? lockedPostOf(post) : 'not permitted'
+  const [row] = yield { text: lockById, values: [id] }
+  if (row === undefined) return undefined
+  const post = lockedPostOf(row)
+  return reach === 'everyone' || reach === post.authorId ? post : 'not permitted'
 }
 
 interface LockedPost {
   readonly id: number
   readonly updatedAt: string
   readonly now: string
+  readonly authorId: number
+  readonly comments: number
 }
 
-const lockById = `select id, ${updatedAtOf('updated_at', 'published_at')}, now_plus(0), author_id
+const lockById = `select id, ${updatedAtOf('updated_at', 'published_at')}, now_plus(0), author_id, comment_count
                   from posts where id = $1 for update`
-const lockedPostOf = recordOf<LockedPost>('id', 'updatedAt', 'now')
+const lockedPostOf = recordOf<LockedPost>('id', 'updatedAt', 'now', 'authorId', 'comments')
 
 function* createPost(actor: Actor, title: string, content: string, traceparent: string | null): Steps<number> {
   const [row] = yield sql`insert into posts (author_id, title, content, published_at)

@@ -40,7 +40,7 @@ function* deletePosts(userId: number, last: number): Steps<boolean> {
     return comments <= contentPerStep
   })
   if (small.length === 0 && posts[0] !== undefined) {
-    yield* deleteSomeReplies(Number(posts[0][0]))
+    yield* deleteSomeReplies(Number(posts[0][0]), contentPerStep)
     return true
   }
   const through = Number(small.at(-1)?.[0] ?? 0)
@@ -50,10 +50,10 @@ function* deletePosts(userId: number, last: number): Steps<boolean> {
   return small.length < posts.length
 }
 
-/** Of a post with too many comments to be deleted at once. */
-function* deleteSomeReplies(postId: number): Steps<void> {
+/** Of a post with too many comments to be deleted at once. The event about the post tells of them. */
+export function* deleteSomeReplies(postId: number, most: number): Steps<void> {
   const deleted = yield sql`delete from comments where id in (
-    select id from comments where post_id = ${postId} order by id limit ${contentPerStep}) returning id`
-  // If the number is wrong, the deletion of the user comes to an end nevertheless.
-  if (deleted.length < contentPerStep) yield sql`update posts set comment_count = 0 where id = ${postId}`
+    select id from comments where post_id = ${postId} order by id limit ${most}) returning id`
+  // If the number is wrong, the deletion comes to an end nevertheless.
+  if (deleted.length < most) yield sql`update posts set comment_count = 0 where id = ${postId}`
 }
