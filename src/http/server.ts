@@ -4,7 +4,7 @@ import type { Logger } from 'pino'
 import type { Policy } from '../core/access.ts'
 import type { Randomness } from '../core/ports.ts'
 import { nodeHttp } from '../lib/node-http.ts'
-import { enterConnection, goOn } from '../lib/waits.ts'
+import { beginOperation, enterConnection } from '../lib/waits.ts'
 import { acceptBodies } from './bodies.ts'
 import type { TrustedProxies } from './client-address.ts'
 import { Connections, serveInTurn } from './connections.ts'
@@ -97,7 +97,7 @@ export function createServer(
     // Most responses depend on the caller or contain private data. A route whose response is the same for everybody
     // overrides this.
     reply.header('cache-control', 'no-store')
-    goOn(request.waits)
+    beginOperation(request.waits)
     if (lifecycle.held === undefined) next()
     else lifecycle.held.then(() => next())
   })

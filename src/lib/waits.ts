@@ -68,15 +68,15 @@ export function during<Outcome>(waits: Waits | undefined, work: () => Outcome): 
 }
 
 /**
- * For a connection whose operations run one after the other. What Node calls for it later has the waits that `goOn` was
- * given last. So an operation need not enter a context of its own, which takes 3 % of the CPU of a small one.
+ * For a connection whose operations run one after the other. All that Node calls for it later has one context, in which
+ * `beginOperation` sets the waits. A context for each operation would take 3 % of the CPU of a small one.
  */
 export function enterConnection(): void {
   current.enterWith({ waits: undefined })
 }
 
-/** The operation that runs now on this connection has these waits. */
-export function goOn(waits: Waits | undefined): void {
+/** From now on, these are the waits of what runs on this connection. */
+export function beginOperation(waits: Waits | undefined): void {
   const store = current.getStore()
   if (store !== undefined) store.waits = waits
 }
