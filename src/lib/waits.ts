@@ -64,7 +64,7 @@ export const waitsNow = (): Waits | undefined => current.getStore()?.waits
 
 /** Does the work of an operation; without `waits`, work that no operation waits for, even if one has started it. */
 export function during<Outcome>(waits: Waits | undefined, work: () => Outcome): Outcome {
-  return waits === waitsNow() ? work() : current.run({ waits }, work)
+  return waits !== undefined && waits === waitsNow() ? work() : current.run({ waits }, work)
 }
 
 /**

@@ -245,7 +245,7 @@ describe('a slow request or operation is logged as a warning that tells what it 
     await using redis = await RedisServer.start()
     await using app = await startTestAppOn(postgres, { ...slow, REDIS_URL: redis.url, RATE_LIMIT_PATHS: '/' })
     redis.signal('SIGSTOP')
-    const asked = send(app, 'GET /users')
+    const asked = send(app, 'POST /users', {}) // its body has arrived long before it is read
     await waitUntil(() => isInFlight(app))
     await pause(takesMs)
     redis.signal('SIGCONT')

@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict'
-import { afterEach, describe, it } from 'node:test'
+import { DatabaseSync } from 'node:sqlite'
+import { afterEach, describe, it, test } from 'node:test'
 import { sql } from '../../src/storage/sql.ts'
 import { catalogue as anyStatement } from '../storage/contract-verbs.ts'
 import { startTestApp, startTestAppOn } from '../support/app.ts'
-import { engineKinds } from '../support/engines.ts'
+import { engineKinds, sqlite } from '../support/engines.ts'
 import type { RawResponse, Served } from '../support/http.ts'
 import { tokenKeys } from '../support/keys.ts'
 import { assertRefusal } from '../support/refusal.ts'
@@ -24,6 +25,8 @@ import {
   wasReplayed,
 } from '../support/rest.ts'
 import { shared } from '../support/shared.ts'
+import { metricOf } from '../support/sockets.ts'
+import { waitUntil } from '../support/wait.ts'
 import { assertLedger, countPayments } from './ledger.ts'
 
 /** Checks that the answers to one key are one 201 and otherwise 200 with Idempotent-Replayed, all with the same bytes. */
@@ -39,6 +42,19 @@ function assertOnePaidOrder(answers: readonly RawResponse[]): void {
   assert.equal(new Set(answers.map(answer => `${paymentLinkOf(answer)} ${answer.body}`)).size, 1)
   assert.equal(answers.filter(answer => !wasReplayed(answer)).length, 1)
 }
+
+test('requests with one key that arrive while it is being executed share the execution', async () => {
+  await using app = await startTestAppOn(sqlite)
+  using file = new DatabaseSync(app.database.location)
+  file.exec('begin immediate')
+  const written = () => metricOf(app, 'duet_store_write_seconds_count')
+  const [key, before] = [newKey(), await written()]
+  const asked = atOnce(5, () => pay(app, key))
+  await waitUntil(async () => (await metricOf(app, 'duet_http_requests_in_flight')) === 6)
+  file.exec('rollback')
+  assertOnePayment(await asked)
+  assert.equal(await written(), before + 1)
+})
 
 for (const kind of engineKinds) {
   // PostgreSQL can serve several instances, which get the requests by turns.
