@@ -11,6 +11,9 @@ export const largeBytes = 64 * kibibyte
 export const mostUnread = 256 * kibibyte * kibibyte
 const usualStalledMs = 30_000
 
+/** The event of a connection whose client does not read. Without a listener it is cut. */
+export const stalled = 'stalled'
+
 /** The bytes that wait in the memory of this thread until clients read them: large answers and messages to sockets. */
 export class Unread {
   readonly #most: number
@@ -38,13 +41,13 @@ export function boundUnread(
   const seen = new WeakMap<Socket, number>()
   const look = () => {
     for (const connection of connections) {
-      // One that has a timeout is idle, or it is a WebSocket, which looks for itself.
-      if (connection.timeout || connection.writableLength === 0) continue
+      if (connection.writableLength === 0) continue
       const sent = sentOn(connection)
-      if (seen.get(connection) === sent) {
-        onCut()
-        connection.resetAndDestroy() // after an orderly close its bytes would still wait in the kernel
-      } else seen.set(connection, sent)
+      const isStalled = seen.get(connection) === sent
+      seen.set(connection, sent)
+      if (!isStalled || connection.emit(stalled)) continue
+      onCut()
+      connection.resetAndDestroy() // after an orderly close its bytes would still wait in the kernel
     }
   }
   const timer = setInterval(look, unread.stalledMs).unref()

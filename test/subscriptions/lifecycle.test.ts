@@ -217,6 +217,7 @@ describe('The life of a socket', () => {
         return (await metricOf(app, 'duet_sockets')) === 1
       })
       assert.equal(await metricOf(app, 'duet_sockets_closed_slow_total'), 1)
+      assert.equal(await metricOf(app, 'duet_connections_cut_total'), 0)
       assert.equal(await metricOf(app, 'duet_unsent_bytes'), 0)
       assert.equal(idle.isEnded, false)
     })

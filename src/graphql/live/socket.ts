@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { Socket as NetSocket } from 'node:net'
 import type { WebSocket } from 'ws'
-import { largeBytes, type Unread } from '../../http/unread.ts'
+import { largeBytes, stalled, type Unread } from '../../http/unread.ts'
 import type { Conversation } from './protocol.ts'
 import type { Wire } from './run.ts'
 
@@ -37,9 +37,7 @@ export class Socket implements Wire {
     }
     stream.on('drain', drain).on('close', drain)
     websocket.on('close', () => this.#count(0))
-    stream.setTimeout(unread.stalledMs).on('timeout', () => {
-      if (this.bytes > 0) this.cut()
-    })
+    stream.on(stalled, () => this.cut())
   }
 
   get bytes(): number {
@@ -94,7 +92,7 @@ export class Socket implements Wire {
 
   /**
    * Called at a regular interval. No ping is sent while bytes wait to be sent: it would wait behind them, and
-   * the timeout of the stream checks whether the client reads those.
+   * whether the client reads those is seen by `unread.ts`.
    */
   beat(): void {
     this.#note()
@@ -133,7 +131,7 @@ export class Socket implements Wire {
   #note(): void {
     this.#count(this.bytes)
     if (this.#noted >= largeBytes && !this.#unread.hasRoom()) this.cut()
-    // A client that does not read is not read either: what it sends would keep the stream from timing out.
+    // A client that does not read is not read either: the answers would only wait.
     if (this.#stream.writableNeedDrain) this.#websocket.pause()
   }
 
