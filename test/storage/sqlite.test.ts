@@ -48,10 +48,10 @@ describe('Group commit', () => {
     const written = Promise.all(Array.from({ length: 36 }, write))
     await close()
     await written
-    assert.deepEqual(commits, [1, 16, 16, 3])
+    assert.deepEqual(commits, [4, 16, 16])
   })
 
-  it('rejects all verbs of a commit with 503 if an error rolled back the whole transaction, keeps nothing of them, and goes on', async t => {
+  it('rejects all verbs of a commit with 503 if an error rolled back the whole transaction, and keeps nothing', async t => {
     const { engine } = await prepared(t)
     await engine.ping()
     const outcomes = await Promise.allSettled([
@@ -59,11 +59,9 @@ describe('Group commit', () => {
       engine.write('undoEverything'),
       engine.write('put', 'after', 'v'),
     ])
-    const [before, failed, after] = outcomes.map(
-      outcome => outcome.status === 'rejected' && isUnavailable(outcome.reason),
-    )
-    assert.deepEqual([before, failed, after], [true, true, false])
-    assert.deepEqual(await engine.read(sql`select key from notes`), [['after']])
+    for (const outcome of outcomes) assert.ok(outcome.status === 'rejected' && isUnavailable(outcome.reason))
+    assert.deepEqual(await engine.read(sql`select key from notes`), [])
+    await engine.write('put', 'later', 'v')
   })
 
   it('says that the outcome of a write is unknown whenever the disk hangs, and continues afterwards', async t => {

@@ -32,6 +32,8 @@ export interface WriterData {
 }
 
 const largestBatch = 512
+/** Jobs that one thread has sent, and that share a transaction however long they take. */
+const takenTogether = 4
 /** How long a transaction takes in further jobs: those that show much must not hold up all others. */
 const longestBatchMs = 50
 const lookEveryMs = 1000
@@ -80,17 +82,17 @@ function receive(port: MessagePort, text: string): void {
 function commitSome(): void {
   const senders: MessagePort[] = [] // of each job
   const end = performance.now() + longestBatchMs
-  /** One job of each thread, so that none of them waits for a busy one. */
+  /** A few jobs of each thread, so that none of them waits for a busy one. */
   const more = (): readonly Job[] => {
     const jobs: Job[] = []
     for (const [port, arrived] of ports) {
       if (senders.length >= largestBatch || performance.now() > end) break
       const next: { message: string } | undefined = arrived.length > 0 ? undefined : receiveMessageOnPort(port)
       if (next !== undefined) receive(port, next.message)
-      const job = arrived.shift()
-      if (job === undefined) continue
-      senders.push(port)
-      jobs.push(job)
+      for (const job of arrived.splice(0, takenTogether)) {
+        senders.push(port)
+        jobs.push(job)
+      }
     }
     return jobs
   }
