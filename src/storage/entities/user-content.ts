@@ -52,8 +52,9 @@ function* deletePosts(userId: number, last: number): Steps<boolean> {
 
 /** Of a post with too many comments to be deleted at once. The event about the post tells of them. */
 export function* deleteSomeReplies(postId: number, most: number): Steps<void> {
-  const deleted = yield sql`delete from comments where id in (
-    select id from comments where post_id = ${postId} order by id limit ${most}) returning id`
+  const [[count, last = null] = []] = yield sql`select count(*), max(id) from (
+    select id from comments where post_id = ${postId} order by id limit ${most}) as first`
+  yield sql`delete from comments where post_id = ${postId} and id <= ${last}`
   // If the number is wrong, the deletion comes to an end nevertheless.
-  if (deleted.length < most) yield sql`update posts set comment_count = 0 where id = ${postId}`
+  if (Number(count) < most) yield sql`update posts set comment_count = 0 where id = ${postId}`
 }
