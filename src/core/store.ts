@@ -197,8 +197,8 @@ export interface PostStore {
   /** Like `select`, for a selection of one object. Returns `undefined` if that object does not exist. */
   selectOne(selection: Selection, values: SlotValues): Promise<string | undefined>
   /**
-   * Makes the changes in the given order, in one transaction: all or none. `more`: they include the deletion of a post with
-   * very many comments, and some of those are gone. Make the changes again until all are.
+   * Makes the changes in the given order, in one transaction: all or none. `more`: the only change is the deletion of a
+   * post with very many comments, and some of these are deleted. Call it again for the rest.
    */
   changePosts(actor: Actor, changes: readonly Change[]): Promise<readonly ChangeResult[] | 'more' | ChangeRefusal>
 }

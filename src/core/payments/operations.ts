@@ -107,7 +107,7 @@ export class Payments {
     const own = work()
     this.#underway.set(id, own)
     try {
-      return await own // before all others that wait for it
+      return await own // this one waits first, so the others no longer find it under way when they go on
     } finally {
       this.#underway.delete(id)
     }

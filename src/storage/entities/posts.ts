@@ -80,13 +80,13 @@ function* performAll(
 /** A post with more comments is deleted in several transactions, so that other writes can run between them. */
 const mostDeleted = 10_000
 
-/** Changes that are made together need one transaction. */
+/** Several changes share one transaction, so they cannot be made in steps. */
 function* checkDeletions(changes: readonly CompiledChange[]): Steps<void> {
   const ids = distinct(changes.map(change => (change.kind === 'delete a post' ? change.id : null)))
   if (ids.length === 0) return
   const [row] = yield { text: `select sum(comment_count) from posts where id in (${places(ids)})`, values: ids }
   if (Number(row?.[0]) + changes.length > mostDeleted)
-    throw badInput(`Delete posts with more than ${mostDeleted} comments in an operation of their own`)
+    throw badInput(`An operation with several changes deletes at most ${mostDeleted} comments`)
 }
 
 type Refused = Exclude<ChangeRefusal['refused'], 'token revoked'>
