@@ -6,8 +6,10 @@ import { settings } from '../src/config.ts'
 
 /** The tests of each row of docs/limits.md, by their files and parts of their names. */
 const tests: Readonly<Record<string, string | readonly string[]>> = {
-  'requests of a client':
+  'requests of a client': [
     'http/rate-limit: of 200 requests of one client exactly 100 are accepted, and 100 get 429 with Retry-After',
+    'http/requests-at-once: a fiftieth of the rate limit may be in progress, and always two',
+  ],
   'other requests of a client: `OPTIONS`, `/`, `/health/…`, `/metrics` without a body, malformed and dropped ones':
     'http/refused-clients: are limited to 1,000 a minute together, beside the rate limit',
   'refused requests of a client':

@@ -3,6 +3,7 @@ import type { Socket } from 'node:net'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { tooManyRequests } from '../core/errors.ts'
 import type { Allowance, RateLimiter, RefusedClients } from '../core/ports.ts'
+import type { RequestsAtOnce } from '../limits/requests-at-once.ts'
 import { hasBody, ignoreBody } from './bodies.ts'
 import { clientKey, type TrustedProxies } from './client-address.ts'
 
@@ -10,12 +11,17 @@ declare module 'fastify' {
   interface FastifyContextConfig {
     unlimited?: true
   }
+  interface FastifyRequest {
+    /** Whether the rate limit has counted it. */
+    isCounted: boolean
+  }
 }
 
 export interface RateLimit {
   readonly limiter: RateLimiter
   /** For what the rate limit exempts. It only protects this process, so it need not ask others for its counts. */
   readonly exempt: { readonly limit: number; take(client: string): Allowance }
+  readonly atOnce: RequestsAtOnce
   readonly paths: readonly string[]
   readonly proxies: TrustedProxies
   readonly refused: RefusedClients
@@ -51,6 +57,7 @@ export function limitRequests(server: FastifyInstance, limit: RateLimit, refuse:
     // The route counts too, because the same route can be reached by different notations of its URL.
     if (!exempted && !isLimited(raw.sentUrl ?? raw.url) && !isLimited(request.route.url)) return next()
     if (exempted) return next(refusal(reply, client, exempt.limit, exempt.take(client)))
+    request.isCounted = true
     const decide = (allowance: Allowance) => {
       reply.header('ratelimit-policy', policy)
       reply.header('ratelimit', `"default";r=${allowance.remaining};t=${allowance.resetSeconds}`)
@@ -59,6 +66,28 @@ export function limitRequests(server: FastifyInstance, limit: RateLimit, refuse:
     const allowance = limiter.take(client)
     if (allowance instanceof Promise) allowance.then(decide, next)
     else decide(allowance)
+  })
+}
+
+/** Lets counted requests wait while others of their client are in progress. A request whose body has not arrived is not. */
+export function limitAtOnce(server: FastifyInstance, { atOnce }: RateLimit): void {
+  server.addHook('preHandler', (request, { raw: response }, next) => {
+    const { raw, client, isCounted } = request
+    if (!isCounted || raw.socketUpgrade !== undefined) return next()
+    const begin = () => {
+      if (response.destroyed) return atOnce.leave(client)
+      let hasLeft = false
+      const leave = () => {
+        if (!hasLeft) atOnce.leave(client)
+        hasLeft = true
+      }
+      response.once('prefinish', leave) // the client may take long to read the answer
+      response.once('close', leave)
+      next()
+    }
+    const turn = atOnce.enter(client)
+    if (turn === undefined) begin()
+    else turn.then(begin)
   })
 }
 

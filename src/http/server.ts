@@ -14,7 +14,7 @@ import { requestIdOf, traceparentIn } from './logging.ts'
 import { answerParserError, refuseMalformed } from './malformed.ts'
 import type { Metrics } from './metrics.ts'
 import { allowOrigins, answerPreflights, refuseForeignPages } from './origins.ts'
-import { countUnserved, limitRequests, type RateLimit, type Refuse } from './rate-limit.ts'
+import { countUnserved, limitAtOnce, limitRequests, type RateLimit, type Refuse } from './rate-limit.ts'
 import { RequestLog } from './request-log.ts'
 import { malformedUrl, refuseUnrouted, routableUrl } from './routing.ts'
 import { boundUnread, type Unread } from './unread.ts'
@@ -86,6 +86,7 @@ export function createServer(
   server.setErrorHandler(answerError)
 
   server.decorateRequest('client', '').decorateRequest('route').decorateRequest('waits').decorateRequest('operation')
+  server.decorateRequest('isCounted', false)
   server.addHook('onRequest', (request, reply, next) => {
     lifecycle.track(reply)
     request.route = request.routeOptions.config
@@ -114,6 +115,7 @@ export function createServer(
   refuseUnderMaintenance(server, lifecycle)
   refuseUnrouted(server)
   acceptBodies(server)
+  if (rateLimit !== undefined) limitAtOnce(server, rateLimit)
   boundUnread(server, lifecycle.connections, unread, metrics.cutConnection)
   server.addHook('onResponse', (_request, reply, next) => {
     requestLog.answered(reply, reply.statusCode)

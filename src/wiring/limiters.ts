@@ -3,6 +3,7 @@ import type { LoginLimits } from '../core/tokens/operations.ts'
 import type { TrustedProxies } from '../http/client-address.ts'
 import { exemptLimit, type RateLimit } from '../http/rate-limit.ts'
 import type { Limits, MemoryLimits } from '../limits/memory-limits.ts'
+import { RequestsAtOnce } from '../limits/requests-at-once.ts'
 import { secretOf, type TokenKeys } from '../security/keys.ts'
 import type { Base } from './base.ts'
 
@@ -41,7 +42,8 @@ export function rateLimitOf(
   if (max === 0) return undefined
   const limiter = limits.limiter('requests', max, windowMs)
   const exempt = local.limiter('exempt requests', exemptLimit.max, exemptLimit.windowMs)
-  return { limiter, exempt, paths, proxies, refused: local.refusedClients() }
+  const atOnce = new RequestsAtOnce(Math.max(2, Math.ceil(max / 50)))
+  return { limiter, exempt, atOnce, paths, proxies, refused: local.refusedClients() }
 }
 
 /** Per minute: `max` failed logins per client and e-mail, and ten times as many attempts per client. 0: no limit. */

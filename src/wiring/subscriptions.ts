@@ -68,6 +68,7 @@ export async function openSockets(
       isStillValid: user => tokens.isStillValid(user),
       isKnownKey: signedBy => signer.knows(signedBy),
       takeFor: socketLimit(rateLimit),
+      atOnce: rateLimit?.atOnce,
       clientOf: request => proxies.keyOf(request),
       socketsPerClient: config.socketsPerClient,
       messagesPerSecond: config.socketMessagesPerSecond,

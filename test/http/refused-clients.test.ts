@@ -6,6 +6,7 @@ import { mostIgnored } from '../../src/http/bodies.ts'
 import { clientKey, TrustedProxies } from '../../src/http/client-address.ts'
 import { Connections } from '../../src/http/connections.ts'
 import { MemoryLimits } from '../../src/limits/memory-limits.ts'
+import { RequestsAtOnce } from '../../src/limits/requests-at-once.ts'
 import { startTestApp, startTestServer } from '../support/app.ts'
 import { TestClock } from '../support/clock.ts'
 import { RawConnection, sendRaw } from '../support/http.ts'
@@ -163,6 +164,7 @@ async function startSlow({ exempt = 1, proxy = [] as readonly string[], slow = n
   const rateLimit = {
     limiter: limits.limiter('requests', 1, 60_000),
     exempt: limits.limiter('exempt', exempt, 60_000),
+    atOnce: new RequestsAtOnce(100),
     paths: ['/limited'],
     proxies,
     refused: limits.refusedClients(),

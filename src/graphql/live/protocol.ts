@@ -6,6 +6,7 @@ import { traceparentIn } from '../../http/logging.ts'
 import type { RequestLog } from '../../http/request-log.ts'
 import { during } from '../../lib/waits.ts'
 import { whenLate } from '../../lib/within.ts'
+import type { RequestsAtOnce } from '../../limits/requests-at-once.ts'
 import { type Refusal, refusal, reportedRefusal } from '../errors.ts'
 import type { Executor } from '../execute.ts'
 import type { OperationRequest } from '../request.ts'
@@ -26,6 +27,8 @@ export interface ConversationParts extends LoginParts {
   readonly client: string
   /** Counts an operation of this client. Returns undefined if operations have no rate limit. */
   readonly take: () => Allowance | Promise<Allowance> | undefined
+  /** None without a rate limit. */
+  readonly atOnce?: RequestsAtOnce | undefined
   /** How long a new socket may take to send `connection_init`. */
   readonly initTimeoutMs: number
   readonly observer: OperationObserver
@@ -179,7 +182,7 @@ export class Conversation {
   }
 
   async #execute(run: Run, request: OperationRequest, resume: Resume): Promise<void> {
-    const { executor, fanOut, take, client } = this.#parts
+    const { executor, fanOut, take, atOnce, client } = this.#parts
     const allowance = await take()
     if (allowance?.allowed === false) throw refusal('RATE_LIMITED', 'Too many requests. Try again later.')
     const operation = executor.prepare(request)
@@ -198,7 +201,8 @@ export class Conversation {
     }
     // A mutation checks the token itself, in its transaction.
     if (operation.kind === 'query' && !(await this.login.isStillValid())) return this.end(4403, 'Forbidden')
-    run.answer(await executor.execute(operation, request.variables, actor))
+    const execute = () => executor.execute(operation, request.variables, actor)
+    run.answer(await (atOnce === undefined ? execute() : atOnce.during(client, execute)))
   }
 
   ended(run: Run, outcome: Outcome, refused?: Refusal): void {
