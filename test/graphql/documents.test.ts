@@ -2,7 +2,9 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Refusal } from '../../src/graphql/errors.ts'
 import { Documents } from '../../src/graphql/language/documents.ts'
+import { keptPlans } from '../../src/graphql/language/plans.ts'
 import { loadSchema } from '../../src/graphql/language/schema.ts'
+import { planQuery } from '../../src/graphql/query.ts'
 import { notInQuick } from '../support/form.ts'
 import { growthOf, megabytes } from './support/memory.ts'
 
@@ -32,17 +34,37 @@ test('an invalid document is refused every time, and not cached', { skip: notInQ
 /** Unused documents are evicted after this many others. */
 for (const [what, others, text] of [
   ['2,000 small ones', 2000, (count: number) => `{ a${count}: __typename }`],
-  ['64 MiB of large ones', 560, (count: number) => `{ __typename } # ${count} €${'x'.repeat(60_000)}`],
+  ['32 MiB of large ones', 280, (count: number) => `{ __typename } # ${count} €${'x'.repeat(60_000)}`],
 ] as const) {
   test(`an unused document is evicted after ${what}, and not much earlier`, { skip: notInQuick }, () => {
     const documents = newDocuments()
-    const prepared = documents.prepare(text(0))
-    for (let count = 1; count < others / 3; count++) documents.prepare(text(count))
+    const use = (count: number) => {
+      documents.prepare(text(count))
+      return documents.prepare(text(count))
+    }
+    const prepared = use(0)
+    for (let count = 1; count < others / 3; count++) use(count)
     assert.equal(documents.prepare(text(0)), prepared)
-    for (let count = 1; count <= others; count++) documents.prepare(text(10_000 + count))
+    for (let count = 1; count <= others; count++) use(10_000 + count)
     assert.notEqual(documents.prepare(text(0)), prepared)
   })
 }
+
+test('a document is cached from its second use on, with its plans, if not a thousand others were used in between', () => {
+  const documents = newDocuments()
+  const plans = keptPlans(planQuery)
+  const planOf = (text: string) => plans(documents.prepare(text).operation(undefined), {})
+  const first = planOf('{ __typename }')
+  for (let count = 0; count < 900; count++) documents.prepare(`{ a${count}: __typename }`)
+  const second = planOf('{ __typename }')
+  assert.notEqual(second, first)
+  assert.equal(planOf('{ __typename }'), second)
+  documents.prepare('{ b: __typename }')
+  for (let count = 1000; count < 2100; count++) documents.prepare(`{ a${count}: __typename }`)
+  assert.notEqual(planOf('{ b: __typename }'), planOf('{ b: __typename }'), 'its first use is forgotten')
+  const operation = documents.prepare('{ c: __typename }').operation(undefined)
+  assert.notEqual(plans(operation, {}), plans(operation, {}), 'a plan of a document that is not kept is not kept')
+})
 
 test('a variable must be a single value: a list or an object is refused before it is coerced', () => {
   const operation = newDocuments().prepare('query ($v: Int) { posts(limit: $v) { id } }').operation(undefined)

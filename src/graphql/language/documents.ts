@@ -13,6 +13,7 @@ import {
 } from 'graphql'
 import type { Fields } from '../../core/input.ts'
 import { LruCache } from '../../lib/lru-cache.ts'
+import { UsedBefore } from '../../lib/used-before.ts'
 import { waited } from '../../lib/waits.ts'
 import { refusal, refusalFromGraphQL } from '../errors.ts'
 import { echo } from './echo.ts'
@@ -29,13 +30,14 @@ export interface DocumentsOptions {
   readonly introspection?: boolean
 }
 
-/** An LRU cache of parsed and valid documents, by their text. Invalid documents are not cached. */
+/** An LRU cache of parsed and valid documents, by their text, from their second use on. Invalid ones are not cached. */
 export class Documents {
   readonly #options: DocumentsOptions
   readonly #known = new LruCache<string, ValidDocument>(kept.documents, {
     of: ({ weight }) => weight,
     most: kept.bytes,
   })
+  readonly #used = new UsedBefore()
 
   constructor(options: DocumentsOptions) {
     this.#options = options
@@ -57,15 +59,16 @@ export class Documents {
     const errors = validate(schema, parsed, rules, { maxErrors, hideSuggestions: !suggestions })
     if (errors.length > 0) throw refusalFromGraphQL('GRAPHQL_VALIDATION_FAILED', errors)
     // Parse again without locations, because they keep every token of the text in memory.
-    const document = new ValidDocument(text, parse(text, { noLocation: true }), this.#options)
-    this.#known.set(text, document)
+    const isKept = this.#used.again(text)
+    const document = new ValidDocument(text, parse(text, { noLocation: true }), isKept, this.#options)
+    if (isKept) this.#known.set(text, document)
     waited('parse', begun)
     return document
   }
 }
 
 /** Limits of the cache. Beyond them, the documents that were not used recently are dropped. */
-const kept = Object.freeze({ documents: 2000, bytes: 64 * 1024 * 1024 })
+const kept = Object.freeze({ documents: 2000, bytes: 32 * 1024 * 1024 })
 
 /** Limits of a document: its size, the length of its names, and the nesting of literals and of lists in types. */
 export const documentBounds = Object.freeze({ bytes: 64 * 1024, tokens: 1000, nameLength: 128, literalDepth: 32 })
@@ -112,15 +115,18 @@ function tooLarge(reason: string) {
 
 export class ValidDocument {
   readonly operations: readonly PreparedOperation[]
+  /** Whether the cache keeps it. */
+  readonly isKept: boolean
   /** The approximate memory in bytes. */
   readonly weight: number
 
-  constructor(text: string, document: DocumentNode, options: DocumentsOptions) {
+  constructor(text: string, document: DocumentNode, isKept: boolean, options: DocumentsOptions) {
     const treeOf = treesOf(options.schema, document)
+    this.isKept = isKept
     this.weight = 2 * text.length + ((document.tokenCount ?? 0) + 1) * bytesPerToken
     this.operations = document.definitions
       .filter(definition => definition.kind === Kind.OPERATION_DEFINITION)
-      .map(definition => new PreparedOperation(definition, treeOf(definition), this.weight, options))
+      .map(definition => new PreparedOperation(definition, treeOf(definition), this, options))
   }
 
   /** The operation with this name, or the only operation if there is no name. */
@@ -148,21 +154,25 @@ export class PreparedOperation {
   /** The fields of the root type that it asks for, as the schema names them. */
   readonly roots: readonly string[]
   readonly variableNames: readonly string[]
-  /** The approximate memory in bytes: that of its document. */
-  readonly weight: number
+  readonly document: Pick<ValidDocument, 'isKept' | 'weight'>
   readonly #definition: OperationDefinitionNode
   readonly #options: DocumentsOptions
   /** The cost without variables, which never changes. */
   #cost: Cost | undefined
 
-  constructor(definition: OperationDefinitionNode, tree: readonly Node[], weight: number, options: DocumentsOptions) {
+  constructor(
+    definition: OperationDefinitionNode,
+    tree: readonly Node[],
+    { isKept, weight }: ValidDocument,
+    options: DocumentsOptions,
+  ) {
     this.kind = definition.operation
     // Copied, because a part of the client's text would keep all of it in memory, as long as a subscription has the name.
     this.name = definition.name && Buffer.from(definition.name.value).toString()
     this.tree = tree
     this.roots = rootsOf(tree)
     this.variableNames = (definition.variableDefinitions ?? []).map(({ variable }) => variable.name.value)
-    this.weight = weight
+    this.document = { isKept, weight }
     this.#definition = definition
     this.#options = options
   }

@@ -4,7 +4,7 @@ import { refusal } from '../errors.ts'
 import type { PreparedOperation } from './documents.ts'
 import type { Variables } from './tree.ts'
 
-/** An LRU cache of plans. A plan is made once for all requests of the same shape. */
+/** An LRU cache of the plans of kept documents. A plan is made once for all requests of the same shape. */
 export function keptPlans<Plan>(make: (operation: PreparedOperation, variables: Variables, size: PlanSize) => Plan) {
   const known = new LruCache<string, { readonly plan: Plan; readonly weight: number }>(kept.plans, {
     of: ({ weight }) => weight,
@@ -17,9 +17,10 @@ export function keptPlans<Plan>(make: (operation: PreparedOperation, variables: 
     const begun = performance.now()
     const size = new PlanSize()
     const plan = make(operation, variables, size)
-    // The weight includes the document, because the plan keeps it in memory even if the cache of documents drops it.
     waited('plan', begun)
-    known.set(key, { plan, weight: operation.weight + size.weight + 2 * key.length })
+    const { isKept, weight } = operation.document
+    // The weight includes the document, because the plan keeps it in memory even if the cache of documents drops it.
+    if (isKept) known.set(key, { plan, weight: weight + size.weight + 2 * key.length })
     return plan
   }
 }

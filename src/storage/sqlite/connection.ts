@@ -1,6 +1,7 @@
 import { DatabaseSync, type StatementSync } from 'node:sqlite'
 import { AppError, answerTooLarge, fault, unavailable } from '../../core/errors.ts'
 import { LruCache } from '../../lib/lru-cache.ts'
+import { UsedBefore } from '../../lib/used-before.ts'
 import { bounds } from '../bounds.ts'
 import type { Row, Statement } from '../sql.ts'
 import type { Steps } from '../verb.ts'
@@ -12,6 +13,7 @@ export class SqliteConnection implements Disposable {
     of: ({ sourceSQL }) => sourceSQL.length,
     most: bounds.statementText.sqlite,
   })
+  readonly #used = new UsedBefore()
   #now = 0
   #writtenTime = { at: Number.NaN, text: '' }
   #textBytes = 0
@@ -69,7 +71,7 @@ export class SqliteConnection implements Disposable {
     if (known !== undefined) return known
     const prepared = this.database.prepare(inSqlite(text))
     prepared.setReturnArrays(true)
-    this.#statements.set(text, prepared)
+    if (this.#used.again(text)) this.#statements.set(text, prepared)
     return prepared
   }
 
