@@ -50,26 +50,32 @@ for (const kind of kinds) {
       PORT: '0',
       LOG_LEVEL: 'fatal',
       DEMO_DATA: 'false',
-      RATE_LIMIT_MAX: '0',
       LOGIN_LIMIT_MAX: '0',
     }
     const program = [...probed, join(import.meta.dirname, '..', 'bin', 'duet.mjs'), 'serve']
-    await searchOn(kind, stack.use(await BenchServer.start(program, environment)), database)
+    const start = (more: Readonly<Record<string, string>>) => BenchServer.start(program, { ...environment, ...more })
+    const dearest = await during(start({ RATE_LIMIT_MAX: '0' }), server => searchOn(kind, server, database))
+    await during(start({ RATE_LIMIT_PATHS: '/' }), server => annoy(kind, server, [...new Set(dearest)]))
+    await during(start({ RATE_LIMIT_MAX: '0' }), server => remove(kind, server, database))
   } finally {
     rmSync(folder, { recursive: true, force: true })
   }
 }
 
-async function searchOn(kind: Kind, server: BenchServer, database: Database): Promise<void> {
+/** Returns the dearest by each measure. */
+async function searchOn(kind: Kind, server: BenchServer, database: Database): Promise<readonly Candidate[]> {
   using client = new Client(server.port)
   await client.logIn(contents.author)
   const meter = new Meter(server, client, database)
-  const isWanted = ({ name }: { readonly name: string }) => name.includes(values.only)
 
   const byHand = [...queries(places), ...mutations(places), ...documents(), ...requests()].filter(isWanted)
   for (const candidate of byHand.slice(0, 30)) await meter.measure(candidate, 1) // warm
   const overHttp: Measured[] = []
   for (const candidate of byHand) overHttp.push(await measured(meter, candidate, effort.times))
+  const dearest = effort.by.flatMap(measure => {
+    const [most] = overHttp.toSorted((a, b) => b[measure] - a[measure])
+    return byHand.find(({ name }) => name === most?.name) ?? []
+  })
   if ('random'.includes(values.only)) overHttp.push(...(await searchAtRandom(meter)))
   printWorst(`${kind}, over HTTP`, overHttp)
 
@@ -83,13 +89,30 @@ async function searchOn(kind: Kind, server: BenchServer, database: Database): Pr
   console.log()
   printGoals(`${kind}, over HTTP`, overHttp)
   printGoals(`${kind}, per event`, events)
-  await annoy(kind, server, client, byHand, overHttp)
+  return dearest
+}
 
+async function remove(kind: Kind, server: BenchServer, database: Database): Promise<void> {
+  using client = new Client(server.port)
+  await client.logIn(contents.author)
+  const meter = new Meter(server, client, database)
   const removed: Measured[] = []
   for (const candidate of removals(latestPost(size), contents.author).filter(isWanted)) {
     removed.push(await measured(meter, candidate, 1))
   }
   printGoals(`${kind}, removals`, removed)
+}
+
+function isWanted({ name }: { readonly name: string }): boolean {
+  return name.includes(values.only)
+}
+
+async function during<Outcome>(
+  started: Promise<BenchServer>,
+  work: (server: BenchServer) => Promise<Outcome>,
+): Promise<Outcome> {
+  await using server = await started
+  return await work(server)
 }
 
 async function measured(meter: Meter, candidate: Candidate, times: number): Promise<Measured> {
@@ -117,29 +140,25 @@ async function searchAtRandom(meter: Meter): Promise<readonly Measured[]> {
   return found
 }
 
-/** A client sends the dearest at the rate that it may. How long do others wait? */
-async function annoy(
-  kind: Kind,
-  server: BenchServer,
-  client: Client,
-  candidates: readonly Candidate[],
-  all: readonly Measured[],
-): Promise<void> {
+/** A client sends the dearest operations, as many as the default limits allow. How long do others wait? */
+async function annoy(kind: Kind, server: BenchServer, candidates: readonly Candidate[]): Promise<void> {
   const { windowMs } = effort
   const count = Math.round(windowMs / 600)
   const others = () => neighbours({ port: server.port, perSecond: 50, ms: windowMs })
-  printLatencies(`${kind}, others, without load`, await neighbours({ port: server.port, perSecond: 50, ms: 3000 }))
-  for (const measure of effort.by) {
-    const [dearest] = all
-      .filter(each => candidates.some(({ name }) => name === each.name))
-      .toSorted((a, b) => b[measure] - a[measure])
-    const candidate = candidates.find(({ name }) => name === dearest?.name)
-    if (candidate === undefined) continue
+  using clients = new DisposableStack()
+  const first = clients.use(new Client(server.port))
+  await first.logIn(contents.author)
+  await others() // warm
+  printLatencies(`${kind}, others, without load`, await others())
+  let address = 0
+  for (const candidate of candidates) {
     for (const way of ['evenly', 'at once'] as const) {
+      const client = clients.use(new Client(server.port, `127.0.2.${++address}`)) // which has sent nothing yet
+      client.token = first.token
       const latencies = others()
       const annoying = Array.from({ length: count }, async (_, number) => {
         if (way === 'evenly') await delay((number * windowMs) / count)
-        await client.send(candidate.path, sent(candidate, `${measure}${number}`))
+        await client.send(candidate.path, sent(candidate, `${address}n${number}`))
       })
       await Promise.allSettled(annoying)
       const title = `${kind}, others during ${count} x "${candidate.name}" in ${windowMs / 1000} s, ${way}`

@@ -20,7 +20,10 @@ export interface Measured {
   readonly stall: number
   /** The most that the process had more than before. */
   readonly memory: number
-  /** From asking the store until it answered, reads and writes together, less what threads waited for a processor. */
+  /**
+   * From asking the store until it answered, reads and writes together, less what threads waited for a processor. Of a
+   * removal in steps, the mean of a step: others are served in between.
+   */
   readonly database: number
 }
 
@@ -80,7 +83,7 @@ export class Meter {
       thread: serving.ran,
       stall: Math.max(after.turn, after.stall - serving.waited),
       memory: Math.max(0, peak - memory),
-      database: Math.max(least, store.all - storeBefore.all - waiting),
+      database: Math.max(least, store.all - storeBefore.all - waiting) / Math.max(1, store.steps - storeBefore.steps),
     }
   }
 
@@ -95,11 +98,11 @@ export class Meter {
     return { isApart, serving: new Map([[pid, timesOf(pid, pid)]]), others: new Map(others) }
   }
 
-  async #storeMs(): Promise<{ readonly writes: number; readonly all: number }> {
+  async #storeMs(): Promise<{ readonly writes: number; readonly all: number; readonly steps: number }> {
     const { body } = await this.client.send('/metrics')
-    const sum = (kind: string) =>
-      1000 * Number(new RegExp(`^duet_store_${kind}_seconds_sum (\\S+)`, 'm').exec(body)?.[1])
-    return { writes: sum('write'), all: sum('read') + sum('write') }
+    const value = (name: string) => Number(new RegExp(`^duet_store_${name} (\\S+)`, 'm').exec(body)?.[1])
+    const writes = 1000 * value('write_seconds_sum')
+    return { writes, all: 1000 * value('read_seconds_sum') + writes, steps: value('write_seconds_count') }
   }
 }
 

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads'
-import { Client } from '../client.ts'
+import { type Answer, Client } from '../client.ts'
 
 /** Milliseconds until answers came to others: half of them, all but one in a hundred, and the longest. */
 export interface Latencies {
@@ -16,7 +16,7 @@ interface Task {
   readonly ms: number
 }
 
-/** Ordinary requests from other addresses, so many a second, in a thread of their own. */
+/** Ordinary requests of 50 other clients, so many a second, in a thread of their own. */
 export async function neighbours(task: Task): Promise<Latencies> {
   const worker = new Worker(new URL(import.meta.url), { workerData: task })
   const { promise, resolve, reject } = Promise.withResolvers<Latencies>()
@@ -28,12 +28,13 @@ export async function neighbours(task: Task): Promise<Latencies> {
 if (!isMainThread && parentPort !== null) parentPort.postMessage(await ask(workerData as Task))
 
 async function ask({ port, perSecond, ms }: Task): Promise<Latencies> {
-  using client = new Client(port, '127.0.0.2')
-  const acts = [
-    () => client.send('/users/1'),
-    () => client.graphql('{ posts(limit: 3) { id title author { name } } }'),
-    () => client.send(`/users/${1 + Math.floor(Math.random() * 1000)}`),
-    () =>
+  using clients = new DisposableStack()
+  const others = Array.from({ length: 50 }, (_, at) => clients.use(new Client(port, `127.0.1.${at + 1}`)))
+  const acts: readonly ((client: Client) => Promise<Answer>)[] = [
+    client => client.send('/users/1'),
+    client => client.graphql('{ posts(limit: 3) { id title author { name } } }'),
+    client => client.send(`/users/${1 + Math.floor(Math.random() * 1000)}`),
+    client =>
       client.send('/payments', {
         method: 'POST',
         headers: { 'idempotency-key': `${Math.random()}` },
@@ -48,9 +49,9 @@ async function ask({ port, perSecond, ms }: Task): Promise<Latencies> {
     // From the moment at which it was due: who is late has waited, too.
     const due = start + (count * 1000) / perSecond
     await delay(Math.max(0, due - performance.now()))
-    const act = acts[count % acts.length]
-    if (act === undefined) continue
-    const done = act().then(
+    const [act, client] = [acts[count % acts.length], others[count % others.length]]
+    if (act === undefined || client === undefined) continue
+    const done = act(client).then(
       ({ status }) => {
         times.push(performance.now() - due)
         if (status >= 300) failed++
