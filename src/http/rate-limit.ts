@@ -3,7 +3,7 @@ import type { Socket } from 'node:net'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { tooManyRequests } from '../core/errors.ts'
 import type { Allowance, RateLimiter, RefusedClients } from '../core/ports.ts'
-import type { RequestsAtOnce } from '../limits/requests-at-once.ts'
+import type { RequestsAtOnce } from '../lib/requests-at-once.ts'
 import { hasBody, ignoreBody } from './bodies.ts'
 import { clientKey, type TrustedProxies } from './client-address.ts'
 
@@ -115,16 +115,20 @@ export function countUnserved(limit: RateLimit | undefined, refuse: Refuse): Cou
 
 export type CountUnserved = (request: Pick<IncomingMessage, 'socket' | 'headers'>) => void
 
-/** For GraphQL operations over a WebSocket: each counts like a request to `/graphql`. */
-export function socketLimit(
-  limit: RateLimit | undefined,
-): (request: IncomingMessage) => () => ReturnType<RateLimiter['take']> | undefined {
-  if (limit === undefined || !limitedPaths(limit.paths)('/graphql')) return () => () => undefined
-  const { limiter, proxies } = limit
-  return request => {
+/** For GraphQL operations over a WebSocket: each counts like a request to `/graphql`, and waits like one. */
+export function socketLimit(limit: RateLimit | undefined): SocketLimit {
+  if (limit === undefined || !limitedPaths(limit.paths)('/graphql')) return { takeFor: () => () => undefined }
+  const { limiter, proxies, atOnce } = limit
+  const takeFor: SocketLimit['takeFor'] = request => {
     const client = proxies.keyOf(request)
     return () => limiter.take(client)
   }
+  return { takeFor, atOnce }
+}
+
+interface SocketLimit {
+  readonly takeFor: (request: IncomingMessage) => () => ReturnType<RateLimiter['take']> | undefined
+  readonly atOnce?: RequestsAtOnce
 }
 
 /**

@@ -2,22 +2,27 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { connect } from 'node:net'
 import { describe, it, test } from 'node:test'
+import { setImmediate as turn } from 'node:timers/promises'
 import { readConfig } from '../../src/config.ts'
 import { TrustedProxies } from '../../src/http/client-address.ts'
+import { RequestsAtOnce } from '../../src/lib/requests-at-once.ts'
+import { during, type Wait, Waits } from '../../src/lib/waits.ts'
 import { MemoryLimits } from '../../src/limits/memory-limits.ts'
-import { RequestsAtOnce } from '../../src/limits/requests-at-once.ts'
 import { rateLimitOf } from '../../src/wiring/limiters.ts'
+import { growthOf, megabytes } from '../graphql/support/memory.ts'
 import { converse } from '../subscriptions/served-sockets.ts'
-import { startTestServer } from '../support/app.ts'
+import { startTestApp, startTestServer } from '../support/app.ts'
 import { TestClock } from '../support/clock.ts'
+import { read } from '../support/graphql.ts'
 import { RawConnection } from '../support/http.ts'
+import { SocketClient } from '../support/sockets.ts'
 import { testTimeoutMs, waitUntil, within } from '../support/wait.ts'
 
 const limits = new MemoryLimits(new TestClock())
 const proxies = new TrustedProxies([])
 
 /** A server on which each client may have two requests in progress. Requests for `/limited/…` end when the test says so. */
-async function start(longestMs = testTimeoutMs) {
+async function start({ longestMs = 10 * testTimeoutMs, proxies = new TrustedProxies([]) } = {}) {
   const begun: string[] = []
   const ends = new Map<string, (answer: string) => void>()
   const hold = ({ params }: { params: unknown }) => {
@@ -81,11 +86,60 @@ describe('Of the limited requests of one client', () => {
   })
 
   it('none waits longer than those before it may take', async () => {
-    await using server = await start(1)
+    await using server = await start({ longestMs: 1 })
     for (const name of ['a', 'b', 'c', 'd']) await server.send(`/limited/${name}`)
     await server.hasBegun('a', 'b', 'c', 'd')
     for (const name of ['a', 'b', 'c', 'd']) server.end(name)
     await waitUntil(() => server.lifecycle.requestsInFlight === 0)
+  })
+
+  it('the second that waits may wait twice as long, and begins only when less than the limit are in progress', async t => {
+    t.mock.timers.enable({ apis: ['setTimeout'] })
+    const atOnce = new RequestsAtOnce(1, 50)
+    const begun: string[] = []
+    for (const name of ['a', 'b', 'c']) Promise.resolve(atOnce.enter('client')).then(() => begun.push(name))
+    t.mock.timers.tick(50)
+    await turn()
+    assert.deepEqual(begun, ['a', 'b'])
+    atOnce.leave('client')
+    await turn()
+    assert.deepEqual(begun, ['a', 'b'])
+    t.mock.timers.tick(50)
+    await turn()
+    assert.deepEqual(begun, ['a', 'b', 'c'])
+  })
+
+  it('one that had its turn in time takes one place, however long it lasts', async t => {
+    t.mock.timers.enable({ apis: ['setTimeout'] })
+    const atOnce = new RequestsAtOnce(1, 50)
+    atOnce.enter('client')
+    const next = atOnce.enter('client')
+    atOnce.leave('client')
+    await next
+    t.mock.timers.tick(50)
+    atOnce.leave('client')
+    assert.equal(atOnce.enter('client'), undefined)
+  })
+
+  it('one that fails leaves its place', async () => {
+    const atOnce = new RequestsAtOnce(1, testTimeoutMs)
+    const failure = new Error('It fails')
+    await assert.rejects(
+      atOnce.during('client', () => Promise.reject(failure)),
+      failure,
+    )
+    assert.equal(atOnce.enter('client'), undefined)
+  })
+
+  it('one that waits for others says so in its log, as a wait in a queue', async () => {
+    const atOnce = new RequestsAtOnce(1, testTimeoutMs)
+    const waits: Wait[] = []
+    const span = { traceparent: '', add: (kind: Wait) => waits.push(kind), end() {} }
+    atOnce.enter('client')
+    const next = during(new Waits(span), () => atOnce.enter('client'))
+    atOnce.leave('client')
+    await next
+    assert.deepEqual(waits, ['queue'])
   })
 
   it('one that has waited too long for others counts as in progress', async () => {
@@ -133,6 +187,24 @@ describe('Of the limited requests of one client', () => {
   })
 })
 
+test('clients of a trusted proxy do not wait for each other', async () => {
+  await using server = await start({ proxies: new TrustedProxies(['127.0.0.1']) })
+  for (const name of ['a', 'b', 'c']) await server.send(`/limited/${name}`, 'X-Forwarded-For: 192.0.2.1\r\n')
+  await server.send('/limited/other', 'X-Forwarded-For: 192.0.2.2\r\n')
+  await server.hasBegun('a', 'b', 'other')
+})
+
+test('nothing is kept of a client whose requests have ended', () => {
+  const atOnce = new RequestsAtOnce(2)
+  const grown = growthOf(() => {
+    for (let client = 0; client < 50_000; client++) {
+      atOnce.enter(`client ${client}`)
+      atOnce.leave(`client ${client}`)
+    }
+  })
+  assert.ok(grown < 4 * 1024 * 1024, megabytes(grown))
+})
+
 test('requests that are not limited are all in progress at once', async () => {
   await using server = await start()
   for (const name of ['a', 'b', 'c']) await server.send(`/free/${name}`)
@@ -155,6 +227,27 @@ test('an operation over a socket waits for the requests of its client, and they 
   atOnce.leave('a client')
   await waitUntil(() => wire.sent.length === 6)
   assert.equal(atOnce.enter('a client'), undefined)
+})
+
+test('requests over HTTP and operations over a socket share the places of their client; an open socket takes none', async t => {
+  const { mock } = t.mock.method(RequestsAtOnce.prototype, 'enter')
+  await using app = await startTestApp({ THREADS: '1' })
+  using socket = await SocketClient.connect(app)
+  await read(app, '{ __typename }')
+  await socket.read('{ __typename }')
+  const [request, operation, ...others] = mock.calls
+  assert.deepEqual(others, [])
+  assert.equal(operation?.this, request?.this)
+  assert.deepEqual(operation?.arguments, request?.arguments)
+})
+
+test('nothing waits where the rate limit does not count', async t => {
+  const { mock } = t.mock.method(RequestsAtOnce.prototype, 'enter')
+  await using app = await startTestApp({ THREADS: '1', RATE_LIMIT_PATHS: '/api/' })
+  using socket = await SocketClient.connect(app)
+  await read(app, '{ __typename }')
+  await socket.read('{ __typename }')
+  assert.equal(mock.callCount(), 0)
 })
 
 test('a fiftieth of the rate limit may be in progress, and always two', () => {

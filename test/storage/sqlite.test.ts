@@ -191,6 +191,16 @@ describe('Group commit', () => {
   })
 })
 
+it('a statement of a connection is prepared at its first two uses, and kept from then on', async t => {
+  await using database = await sqlite.create()
+  using connection = new SqliteConnection(database.location, 'read')
+  const { mock } = t.mock.method(connection.database, 'prepare')
+  for (const prepared of [1, 2, 2, 2]) {
+    assert.deepEqual(connection.run(sql`select 1`), [[1]])
+    assert.equal(mock.callCount(), prepared)
+  }
+})
+
 describe('Reads of one turn of the event loop', () => {
   it('run once for equal statements, and again in the next turn', async t => {
     const { engine } = await prepared(t)

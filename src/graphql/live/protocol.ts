@@ -4,9 +4,9 @@ import type { Fields } from '../../core/input.ts'
 import type { Allowance } from '../../core/ports.ts'
 import { traceparentIn } from '../../http/logging.ts'
 import type { RequestLog } from '../../http/request-log.ts'
+import type { RequestsAtOnce } from '../../lib/requests-at-once.ts'
 import { during } from '../../lib/waits.ts'
 import { whenLate } from '../../lib/within.ts'
-import type { RequestsAtOnce } from '../../limits/requests-at-once.ts'
 import { type Refusal, refusal, reportedRefusal } from '../errors.ts'
 import type { Executor } from '../execute.ts'
 import type { OperationRequest } from '../request.ts'
@@ -27,7 +27,7 @@ export interface ConversationParts extends LoginParts {
   readonly client: string
   /** Counts an operation of this client. Returns undefined if operations have no rate limit. */
   readonly take: () => Allowance | Promise<Allowance> | undefined
-  /** None without a rate limit. */
+  /** None if operations have no rate limit. */
   readonly atOnce?: RequestsAtOnce | undefined
   /** How long a new socket may take to send `connection_init`. */
   readonly initTimeoutMs: number
@@ -199,10 +199,12 @@ export class Conversation {
       run.waits = undefined // it may last long
       return
     }
-    // A mutation checks the token itself, in its transaction.
-    if (operation.kind === 'query' && !(await this.login.isStillValid())) return this.end(4403, 'Forbidden')
-    const execute = () => executor.execute(operation, request.variables, actor)
-    run.answer(await (atOnce === undefined ? execute() : atOnce.during(client, execute)))
+    const answer = async () => {
+      // A mutation checks the token itself, in its transaction.
+      if (operation.kind === 'query' && !(await this.login.isStillValid())) return this.end(4403, 'Forbidden')
+      run.answer(await executor.execute(operation, request.variables, actor))
+    }
+    await (atOnce === undefined ? answer() : atOnce.during(client, answer))
   }
 
   ended(run: Run, outcome: Outcome, refused?: Refusal): void {

@@ -1,4 +1,4 @@
-import { waiting } from '../lib/waits.ts'
+import { waiting } from './waits.ts'
 
 /**
  * Lets each client have a few requests in progress; its further ones wait for them. Without this, a client that sends all
