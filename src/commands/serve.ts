@@ -23,24 +23,27 @@ export async function serve(config: Config): Promise<void> {
   // Registered before the start, because without a listener these signals end the process.
   process.on('SIGUSR2', () => app?.toggleMaintenance())
   process.on('SIGHUP', () => app?.reloadKeys())
+  const stopped = Promise.withResolvers<void>()
+  // Not before it serves, so that a signal ends a start that takes long. The listeners stay registered, so a second signal
+  // during the shutdown has no effect.
+  const stopAtSignal = () => {
+    for (const signal of ['SIGTERM', 'SIGINT']) process.on(signal, stopped.resolve)
+  }
   process.stdout.on('error', () => {}) // the reader of stdout has closed it; keep serving
   const { Argon2Passwords } = await import('../security/passwords.ts')
   const passwords = new Argon2Passwords()
   if (config.threads > 1) {
     const { startThreads } = await import('../threads/supervisor.ts')
-    app = await startThreads(config, { logger, passwords, write: lines => output.write(lines), onGiveUp: fail })
+    const write = (lines: string) => output.write(lines)
+    app = await startThreads(config, { logger, passwords, write, onServing: stopAtSignal, onGiveUp: fail })
   } else {
     const { startApp, systemClock, systemRandomness } = await import('../app.ts')
     app = await startApp(config, { logger, clock: systemClock, randomness: systemRandomness, passwords })
+    stopAtSignal()
   }
-  // The listeners stay registered, so a second signal during the shutdown has no effect.
-  const stopSignal = new Promise(resolve => {
-    process.on('SIGTERM', resolve)
-    process.on('SIGINT', resolve)
-  })
   if (!config.production) process.stdout.write(greeting(app.url, config, app.demoLoginWorks))
   await settle()
-  await stopSignal
+  await stopped.promise
   logger.info('stopping')
   await app[Symbol.asyncDispose]()
   logger.info('stopped')

@@ -141,11 +141,14 @@ export async function shutDown(server: FastifyInstance, lifecycle: Lifecycle, ti
 async function stopListening(server: FastifyInstance, lifecycle: Lifecycle): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<undefined>()
   lifecycle.held = promise
-  const deadline = performance.now() + graceMs
+  const begun = performance.now()
+  const deadline = begun + graceMs
+  // A thread without any connection so far may be about to get its first ones.
+  const isQuiet = () => Math.min(lifecycle.silence, performance.now() - begun) > quietMs
   do {
-    await until(() => lifecycle.silence > quietMs, deadline)
+    await until(isQuiet, deadline)
     await new Promise(setImmediate)
-  } while (lifecycle.silence <= quietMs && performance.now() < deadline) // it was silent because this thread had no CPU
+  } while (!isQuiet() && performance.now() < deadline) // it was silent because this thread had no CPU
   server.server.close()
   await lifecycle.stoppedListening()
   lifecycle.held = undefined

@@ -17,6 +17,8 @@ import { Serving } from './serving.ts'
 export interface ThreadsParts {
   readonly logger: Logger
   readonly write: (lines: string) => void
+  /** Called when the first thread serves; others may still be starting. */
+  readonly onServing?: () => void
   /** Called if threads end again and again. */
   readonly onGiveUp: (error: Error) => void
   /** All threads use this one, so that no more hashes run at once than with one thread. */
@@ -98,6 +100,7 @@ class Supervisor implements App {
     const [first, ...others] = Array.from({ length: this.#config.threads }, (_, index) => this.#launch(index))
     if (first === undefined) throw new Error('There must be a thread')
     const { url, demoLoginWorks } = await first.start(this.#config)
+    this.#parts.onServing?.()
     this.url = url
     this.demoLoginWorks = demoLoginWorks
     this.#config = { ...this.#config, port: Number(new URL(url).port) }

@@ -3,12 +3,14 @@ import { once } from 'node:events'
 import { Agent, get } from 'node:http'
 import { PassThrough } from 'node:stream'
 import { describe, test } from 'node:test'
+import { setImmediate as turn } from 'node:timers/promises'
 import { serveHealth } from '../../src/http/health.ts'
 import { cutAfterMs, shutDown } from '../../src/http/lifecycle.ts'
 import { Metrics } from '../../src/http/metrics.ts'
 import { together } from '../runner/together.ts'
 import { startTestServer } from '../support/app.ts'
 import { ask, isRefused, RawConnection } from '../support/http.ts'
+import { freePort } from '../support/ports.ts'
 import { DuetProcess, serveDuet } from '../support/process.ts'
 import { assertRefusal } from '../support/refusal.ts'
 import { testTimeoutMs, waitUntil, within } from '../support/wait.ts'
@@ -132,6 +134,17 @@ test('an idle server without connections stops at once, whatever its drain time'
   await within(shutDown(server.server, server.lifecycle), 'the end of an idle server')
 })
 
+test('a server without connections so far serves those that arrive while it stops', async () => {
+  const server = await startServer()
+  server.lifecycle.drainMs = 1
+  const shutdown = shutDown(server.server, server.lifecycle)
+  for (let turns = 0; turns < 3; turns++) await turn()
+  using connection = await RawConnection.open(server.port)
+  connection.write(live)
+  assert.equal((await connection.response()).status, 200)
+  await shutdown
+})
+
 test('a connection that does not end is closed in time, and this is logged', async () => {
   const answer = new PassThrough()
   await using server = await startTestServer(fastify => fastify.get('/stream', () => answer))
@@ -169,6 +182,21 @@ describe('a process that gets a stop signal', () => {
     assert.deepEqual({ code, stderr }, { code: 0, stderr: '' })
     assert.match(stdout, /"stopped"/)
     assert.equal(stdout.split('"stopping"').length, 2)
+  })
+
+  test('SIGTERM stops it also while its other threads are starting, and no request is lost', async () => {
+    const port = await freePort()
+    await using duet = serveDuet({ PORT: String(port), THREADS: '4' })
+    await waitUntil(async () => !(await isRefused(port)))
+    using connection = await RawConnection.open(port)
+    connection.write(live + live.slice(0, -2))
+    assert.equal((await connection.response()).status, 200)
+    duet.child.kill('SIGTERM')
+    await waitUntil(() => duet.stdout.includes('"stopping"'))
+    connection.write(live.slice(-2))
+    assert.equal((await connection.response()).status, 200)
+    const { code, stderr } = await duet.outcome()
+    assert.deepEqual({ code, stderr }, { code: 0, stderr: '' })
   })
 
   test('SIGINT stops like SIGTERM, and idle and unused connections do not delay the exit', async () => {
