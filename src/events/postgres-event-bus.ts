@@ -2,6 +2,7 @@ import { once } from 'node:events'
 import { setTimeout as pause } from 'node:timers/promises'
 import pg from 'pg'
 import type { Randomness } from '../core/ports.ts'
+import { within } from '../lib/within.ts'
 import { inRounds } from './in-rounds.ts'
 import { MemoryEventBus } from './memory-event-bus.ts'
 
@@ -78,8 +79,9 @@ export class PostgresEventBus extends MemoryEventBus implements AsyncDisposable 
   }
 }
 
+/** A PostgreSQL that hangs does not answer, and must not keep the process from its end. */
 async function end(client: pg.Client | undefined): Promise<void> {
-  await client?.end().catch(() => {})
+  if (client !== undefined) await within(client.end(), endMs, 'PostgreSQL does not answer').catch(() => {})
 }
 
 const options = {
@@ -89,5 +91,6 @@ const options = {
   keepAlive: true,
 } as const
 const pauseMs = 5
+const endMs = 1_000
 const retryMs = 500
 const checkMs = 15_000

@@ -7,35 +7,27 @@ import { waiting } from './waits.ts'
 export class RequestsAtOnce {
   readonly #most: number
   /**
-   * What the largest request takes at most, with its database. Who has waited so long for each one before it waits no
-   * longer: they wait for something else then, for a database that hangs for example.
+   * If none of a client's requests ends for so long, they do not work but wait, for a database that hangs for example.
+   * Then those behind them need not wait for them.
    */
-  readonly #longestMs: number
-  readonly #clients = new Map<string, { running: number; readonly waiting: Set<() => void> }>()
+  readonly #stuckMs: number
+  readonly #clients = new Map<string, OfClient>()
 
-  constructor(most: number, longestMs = 50) {
+  constructor(most: number, stuckMs = 1_000) {
     this.#most = most
-    this.#longestMs = longestMs
+    this.#stuckMs = stuckMs
   }
 
   /** Returns a promise if the request must wait. `leave` must be called once for each request, when it has ended. */
   enter(client: string): Promise<void> | undefined {
-    const own = this.#clients.get(client) ?? { running: 0, waiting: new Set() }
+    const own = this.#clients.get(client) ?? { running: 0, waiting: [], stuck: undefined }
     this.#clients.set(client, own)
     if (own.running < this.#most) {
       own.running++
       return undefined
     }
-    const turn = new Promise<void>(resolve => {
-      const begin = () => {
-        clearTimeout(timer)
-        own.waiting.delete(begin)
-        own.running++
-        resolve()
-      }
-      own.waiting.add(begin)
-      const timer = setTimeout(begin, own.waiting.size * this.#longestMs)
-    })
+    const turn = new Promise<void>(resolve => own.waiting.push(resolve))
+    if (own.waiting.length === 1) this.#watch(own)
     return waiting('queue', turn)
   }
 
@@ -52,8 +44,28 @@ export class RequestsAtOnce {
     const own = this.#clients.get(client)
     if (own === undefined) return
     own.running--
-    const [next] = own.waiting
-    if (next !== undefined && own.running < this.#most) next()
+    if (own.running < this.#most) begin(own, 1)
+    this.#watch(own)
     if (own.running === 0) this.#clients.delete(client)
+  }
+
+  #watch(own: OfClient): void {
+    clearTimeout(own.stuck)
+    const { length } = own.waiting
+    own.stuck = length === 0 ? undefined : setTimeout(() => begin(own, own.waiting.length), this.#stuckMs)
+  }
+}
+
+interface OfClient {
+  running: number
+  readonly waiting: (() => void)[]
+  stuck: NodeJS.Timeout | undefined
+}
+
+/** Begins so many, those that have waited longest first. */
+function begin(own: OfClient, count: number): void {
+  for (const start of own.waiting.splice(0, count)) {
+    own.running++
+    start()
   }
 }

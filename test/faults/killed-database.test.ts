@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict'
-import { describe, it } from 'node:test'
+import { describe, it, test } from 'node:test'
+import pg from 'pg'
 import { postgres, postgresAt } from '../support/engines.ts'
 import { inForm } from '../support/form.ts'
 import { PostgresServer } from '../support/postgres.ts'
 import { shared } from '../support/shared.ts'
-import { generous, waitUntil } from '../support/wait.ts'
+import { generous, waitUntil, within } from '../support/wait.ts'
 import { assertSound, History, summarise } from './history.ts'
 import { Instance } from './instance.ts'
 import { judgeOn } from './judgement.ts'
@@ -42,6 +43,23 @@ describe('F3: PostgreSQL that is killed and restarted while clients pay', { skip
     assert.ok(slowest < 2_000, `a refusal took ${slowest} ms`)
     assert.ok(recovery < 5_000, `it recovered after ${recovery} ms`)
   })
+})
+
+test('a server whose PostgreSQL hangs still stops at SIGTERM, with code 0', { skip: postgres.skip }, async () => {
+  await using server = await PostgresServer.start()
+  await using instance = await Instance.start(postgresAt(server.url))
+  const client = new pg.Client({ connectionString: server.url })
+  await client.connect()
+  const { rows } = await client.query(`select pid from pg_stat_activity where application_name like 'duet%'`)
+  await client.end()
+  assert.ok(rows.length > 1)
+  for (const { pid } of rows) process.kill(pid, 'SIGSTOP')
+  try {
+    instance.signal('SIGTERM')
+    assert.equal(await within(instance.ended(), 'the end of the server'), 0)
+  } finally {
+    for (const { pid } of rows) process.kill(pid, 'SIGCONT')
+  }
 })
 
 type Ending = Parameters<PostgresServer['end']>[0]

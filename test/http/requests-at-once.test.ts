@@ -22,7 +22,7 @@ const limits = new MemoryLimits(new TestClock())
 const proxies = new TrustedProxies([])
 
 /** A server on which each client may have two requests in progress. Requests for `/limited/…` end when the test says so. */
-async function start({ longestMs = 10 * testTimeoutMs, proxies = new TrustedProxies([]) } = {}) {
+async function start({ stuckMs = 10 * testTimeoutMs, proxies = new TrustedProxies([]) } = {}) {
   const begun: string[] = []
   const ends = new Map<string, (answer: string) => void>()
   const hold = ({ params }: { params: unknown }) => {
@@ -33,7 +33,7 @@ async function start({ longestMs = 10 * testTimeoutMs, proxies = new TrustedProx
   const rateLimit = {
     limiter: limits.limiter('requests', 1000, 60_000),
     exempt: limits.limiter('exempt', 1000, 60_000),
-    atOnce: new RequestsAtOnce(2, longestMs),
+    atOnce: new RequestsAtOnce(2, stuckMs),
     paths: ['/limited'],
     proxies,
     refused: limits.refusedClients(),
@@ -85,28 +85,38 @@ describe('Of the limited requests of one client', () => {
     await server.hasBegun('a', 'b', 'other', 'c', 'd', 'e', 'f', 'another')
   })
 
-  it('none waits longer than those before it may take', async () => {
-    await using server = await start({ longestMs: 1 })
+  it('none waits for those that are stuck', async () => {
+    await using server = await start({ stuckMs: 1 })
     for (const name of ['a', 'b', 'c', 'd']) await server.send(`/limited/${name}`)
     await server.hasBegun('a', 'b', 'c', 'd')
     for (const name of ['a', 'b', 'c', 'd']) server.end(name)
     await waitUntil(() => server.lifecycle.requestsInFlight === 0)
   })
 
-  it('the second that waits may wait twice as long, and begins only when less than the limit are in progress', async t => {
+  it('all that wait begin, in their order, when none has ended for a while', async t => {
     t.mock.timers.enable({ apis: ['setTimeout'] })
-    const atOnce = new RequestsAtOnce(1, 50)
+    const atOnce = new RequestsAtOnce(2, 50)
     const begun: string[] = []
-    for (const name of ['a', 'b', 'c']) Promise.resolve(atOnce.enter('client')).then(() => begun.push(name))
-    t.mock.timers.tick(50)
-    await turn()
-    assert.deepEqual(begun, ['a', 'b'])
+    for (const name of ['a', 'b', 'c', 'd', 'e']) Promise.resolve(atOnce.enter('client')).then(() => begun.push(name))
+    t.mock.timers.tick(49)
     atOnce.leave('client')
     await turn()
-    assert.deepEqual(begun, ['a', 'b'])
-    t.mock.timers.tick(50)
+    assert.deepEqual(begun, ['a', 'b', 'c'])
+    t.mock.timers.tick(49)
     await turn()
     assert.deepEqual(begun, ['a', 'b', 'c'])
+    t.mock.timers.tick(1)
+    await turn()
+    assert.deepEqual(begun, ['a', 'b', 'c', 'd', 'e'])
+    Promise.resolve(atOnce.enter('client')).then(() => begun.push('f'))
+    for (const left of [3, 2]) {
+      atOnce.leave('client')
+      await turn()
+      assert.equal(begun.length, 5, `${left} are in progress`)
+    }
+    atOnce.leave('client')
+    await turn()
+    assert.equal(begun.at(-1), 'f')
   })
 
   it('one that had its turn in time takes one place, however long it lasts', async t => {
