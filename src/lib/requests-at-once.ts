@@ -52,7 +52,7 @@ export class RequestsAtOnce {
   #watch(own: OfClient): void {
     clearTimeout(own.stuck)
     const { length } = own.waiting
-    own.stuck = length === 0 ? undefined : setTimeout(() => begin(own, own.waiting.length), this.#stuckMs)
+    own.stuck = length === 0 ? undefined : setTimeout(() => begin(own, own.waiting.length), this.#stuckMs).unref()
   }
 }
 
@@ -62,10 +62,10 @@ interface OfClient {
   stuck: NodeJS.Timeout | undefined
 }
 
-/** Begins so many, those that have waited longest first. */
+/** Begins so many, those that have waited longest first. Others have a turn before each. */
 function begin(own: OfClient, count: number): void {
   for (const start of own.waiting.splice(0, count)) {
     own.running++
-    start()
+    setImmediate(start)
   }
 }

@@ -100,6 +100,8 @@ describe('Of the limited requests of one client', () => {
     for (const name of ['a', 'b', 'c', 'd', 'e']) Promise.resolve(atOnce.enter('client')).then(() => begun.push(name))
     t.mock.timers.tick(49)
     atOnce.leave('client')
+    for (let ticks = 0; ticks < 10; ticks++) await undefined
+    assert.deepEqual(begun, ['a', 'b'], 'other clients have a turn before the next one begins')
     await turn()
     assert.deepEqual(begun, ['a', 'b', 'c'])
     t.mock.timers.tick(49)
