@@ -23,11 +23,11 @@ export async function serve(config: Config): Promise<void> {
   // Registered before the start, because without a listener these signals end the process.
   process.on('SIGUSR2', () => app?.toggleMaintenance())
   process.on('SIGHUP', () => app?.reloadKeys())
-  const stopped = Promise.withResolvers<void>()
-  // Not before it serves, so that a signal ends a start that takes long. The listeners stay registered, so a second signal
+  const signalled = Promise.withResolvers<void>()
+  // Called when it serves: until then a signal ends the process at once. The listeners stay registered, so a second signal
   // during the shutdown has no effect.
   const stopAtSignal = () => {
-    for (const signal of ['SIGTERM', 'SIGINT']) process.on(signal, stopped.resolve)
+    for (const signal of ['SIGTERM', 'SIGINT']) process.on(signal, signalled.resolve)
   }
   process.stdout.on('error', () => {}) // the reader of stdout has closed it; keep serving
   const { Argon2Passwords } = await import('../security/passwords.ts')
@@ -43,7 +43,7 @@ export async function serve(config: Config): Promise<void> {
   }
   if (!config.production) process.stdout.write(greeting(app.url, config, app.demoLoginWorks))
   await settle()
-  await stopped.promise
+  await signalled.promise
   logger.info('stopping')
   await app[Symbol.asyncDispose]()
   logger.info('stopped')

@@ -69,7 +69,7 @@ export function limitRequests(server: FastifyInstance, limit: RateLimit, refuse:
   })
 }
 
-/** Lets counted requests wait while others of their client are in progress. A request whose body has not arrived is not. */
+/** Lets counted requests wait while others of their client are in progress. That begins when the whole body has arrived. */
 export function limitAtOnce(server: FastifyInstance, { atOnce }: RateLimit): void {
   server.addHook('preHandler', (request, { raw: response }, next) => {
     const { raw, client, isCounted } = request

@@ -58,8 +58,8 @@ export class Documents {
     const rules = introspection ? specifiedRules : [...specifiedRules, NoSchemaIntrospectionCustomRule]
     const errors = validate(schema, parsed, rules, { maxErrors, hideSuggestions: !suggestions })
     if (errors.length > 0) throw refusalFromGraphQL('GRAPHQL_VALIDATION_FAILED', errors)
-    // Parse again without locations, because they keep every token of the text in memory.
     const isKept = this.#used.again(text)
+    // Parse again without locations, because they keep every token of the text in memory.
     const document = new ValidDocument(text, parse(text, { noLocation: true }), isKept, this.#options)
     if (isKept) this.#known.set(text, document)
     waited('parse', begun)
