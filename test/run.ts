@@ -112,8 +112,9 @@ function modulesOf(files: readonly string[], folder: string): readonly string[] 
     // Node leaves the first test in its place, so it must not always be the same one.
     const start = seed % urls.length
     const turned = [...urls.slice(start), ...urls.slice(0, start)]
-    const all = [pathToFileURL(join(root, 'test', 'runner', 'lingering.ts')), ...turned]
-    writeFileSync(path, all.map(url => `import '${url}'\n`).join(''))
+    const ownUrl = pathToFileURL(join(root, 'test', 'runner', 'test-process.ts'))
+    const imports = [`{ loaded } from '${ownUrl}'`, ...turned.map(url => `'${url}'`)]
+    writeFileSync(path, [...imports.map(each => `import ${each}\n`), 'loaded()\n'].join(''))
     return path
   })
 }

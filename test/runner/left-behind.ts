@@ -8,13 +8,18 @@ export const groupsFolder = 'groups'
 /** Files that belong to the run, not to a test. */
 const kept: readonly string[] = [groupsFolder, sqliteTemplate, postgresData]
 
+/** Chromium creates files and removes their names at once. If it ends between the two, such a name stays. */
+function isKept(name: string): boolean {
+  return kept.includes(name) || name.startsWith('.org.chromium.')
+}
+
 /** Processes that still run with this folder as their temporary one (they are killed), and files in the folders. */
 export function leftBehind(folder: string, more: readonly string[] = []): readonly string[] {
   const processes = processesOf(folder).map(({ pid, command }) => {
     process.kill(pid, 'SIGKILL')
     return `process ${pid}: ${command}`
   })
-  const files = [folder, ...more].flatMap(each => readdirSync(each)).filter(name => !kept.includes(name))
+  const files = [folder, ...more].flatMap(each => readdirSync(each)).filter(name => !isKept(name))
   return [...processes, ...files.map(name => `file ${name}`)]
 }
 

@@ -1,4 +1,4 @@
-import { after } from 'node:test'
+import { after, before } from 'node:test'
 
 /** How long a process of tests may take to end after its last test. */
 const patienceMs = 5_000
@@ -10,3 +10,11 @@ after(() => {
     console.error(`${patienceMs} ms after the last test of this process it still waits for: ${waiting}`)
   }, patienceMs).unref()
 })
+
+const { promise: allLoaded, resolve: loaded } = Promise.withResolvers<void>()
+
+// A file that awaits something while it loads would load beside the first tests, and see what they make of globals.
+before(() => allLoaded)
+
+/** Called when all test files of this process are loaded. Its tests begin then. */
+export { loaded }
