@@ -9,7 +9,6 @@ import { inForm, onlyInFull } from '../support/form.ts'
 import { logIn } from '../support/rest.ts'
 import { metricOf } from '../support/sockets.ts'
 import { testTimeoutMs, waitUntil } from '../support/wait.ts'
-import { holdOne } from './console-page.ts'
 
 const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
 const phone = { viewport: { width: 375, height: 720 } }
@@ -117,11 +116,13 @@ test('the pages', { skip: browserMissing }, async suite => {
     const dialog = page.getByRole('dialog', { name: 'Search' })
     const results = dialog.getByRole('link')
     await page.getByRole('button', { name: 'Search' }).waitFor()
-    const release = await holdOne(page, /search\.json/)
+    await page.evaluate(`held = Promise.withResolvers()
+      ask = fetch
+      fetch = (...sent) => held.promise.then(() => ask(...sent))`)
     await page.keyboard.press('/')
     await page.keyboard.type('Idempotency-K resumed nowhere')
     assert.equal(await dialog.getByRole('status').innerText(), 'Loading') // not that nothing is found
-    release()
+    await page.evaluate('held.resolve()')
     await dialog.getByText('Nothing found.').waitFor()
     await page.keyboard.press('Escape')
     await dialog.waitFor({ state: 'hidden' })

@@ -45,12 +45,16 @@ export async function openPage(
   if (script !== undefined) await page.addInitScript(script)
   const troubles: string[] = []
   page.on('console', message => {
-    if (message.type() === 'error' || message.type() === 'warning') troubles.push(message.text())
+    const isTrouble = message.type() === 'error' || message.type() === 'warning'
+    if (isTrouble && !message.text().endsWith(closedEarly)) troubles.push(message.text())
   })
   page.on('pageerror', error => troubles.push(String(error)))
   await page.goto(url)
   const close = () => (isShared ? page.close() : context.close())
   return { page, context, troubles, [Symbol.asyncDispose]: close }
 }
+
+/** A page that no longer needs its socket closes it, even if it is not connected yet. */
+const closedEarly = 'WebSocket is closed before the connection is established.'
 
 const shared = new WeakMap<Browser, BrowserContext>()
