@@ -54,8 +54,9 @@ const usualMs = 2_000
 const seed = Number(values.seed ?? randomInt(1_000_000))
 
 /** One folder for all temporary files of the run, and one for those of PostgreSQL. */
-const folder = mkdtempSync(join(values.quick ? memoryFolder() : tmpdir(), 'duet-run-'))
-const postgresFolder = mkdtempSync(join(values.full ? tmpdir() : memoryFolder(), 'duet-run-postgres-'))
+const [folder, postgresFolder] = ['duet-run-', 'duet-run-postgres-'].map(name =>
+  mkdtempSync(join(values.full ? tmpdir() : memoryFolder(), name)),
+) as [string, string]
 Object.assign(process.env, {
   TMPDIR: folder,
   DUET_TEST_POSTGRES_FOLDER: postgresFolder,
@@ -74,8 +75,8 @@ try {
 }
 
 /**
- * A folder in memory, if there is room. In a quick run no commit waits for a disk; the tests of durability are in the
- * other forms. PostgreSQL runs without `fsync` anyway, and creates a database in 10 ms of CPU time there, not in 50 to 80.
+ * A folder in memory, if there is room: there no commit waits for a disk, and PostgreSQL, which runs without `fsync`
+ * anyway, creates a database in 10 ms of CPU time, not in 50 to 80. The long form uses the disk.
  */
 function memoryFolder(): string {
   const memory = '/dev/shm'

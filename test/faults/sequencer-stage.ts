@@ -135,14 +135,17 @@ export class Stage implements AsyncDisposable {
     const posts = log.map(([id]) => String(id))
     await settle(() => this.sides.every(({ told }) => told.includes(posts.at(-1) ?? '')))
     const positions = await this.#query('select position from outbox order by position')
-    const differs = (one: readonly unknown[], other: readonly unknown[]) =>
-      one.findIndex((value, at) => value !== other[at])
+    /** Where one list differs from the other first, and what it has there. */
+    const differs = (one: readonly unknown[], other: readonly unknown[]) => {
+      const at = one.findIndex((value, at) => value !== other[at])
+      return [at, ...one.slice(at, at + 3)]
+    }
     const offences = [
       ['gaps between positions', positions.findIndex(([position], at) => Number(position) !== at + 1)],
       ['missing in the log', this.answered.findIndex(id => !posts.includes(id))],
       ...this.sides.flatMap(({ told }, side) => [
-        [`not told to ${side}`, differs(posts, told)],
-        [`told to ${side} beyond the log`, differs(told, posts)],
+        [`not told to ${side}`, ...differs(posts, told)],
+        [`told to ${side} beyond the log`, ...differs(told, posts)],
       ]),
     ].filter(([, at]) => at !== -1)
     return { offences, told: posts.length }
