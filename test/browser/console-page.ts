@@ -6,7 +6,7 @@ import { logIn } from '../support/rest.ts'
 export const password = 'demo-password'
 
 /** The messages that a browser itself prints for failed requests. */
-const ofTheBrowser = /^Failed to load resource|^WebSocket connection to .* failed/
+const ofTheBrowser = /^Failed to load resource|^WebSocket connection to .* failed|^WebSocket is already in CLOSING/
 
 interface ConsoleOptions extends BrowserContextOptions {
   readonly tab?: string

@@ -166,11 +166,11 @@ describe('While Redis is unavailable, each instance keeps the limits alone', { s
 describe('A limit in Redis', { skip: redis.skip }, () => {
   it('is kept by Redis though this process was too busy to read the answer in time', async () => {
     await using server = await RedisServer.start()
-    const { limits, reports } = await open(server.url, 100)
+    const { limits, reports } = await open(server.url, 400)
     using _ = limits
     const taken = take(limits.limiter('busy', 1, hour), 'a')
     await new Promise(resolve => setImmediate(resolve)) // now the command is sent
-    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 300)
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 700)
     await taken
     assert.deepEqual(reports, [])
   })

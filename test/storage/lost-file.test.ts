@@ -48,7 +48,7 @@ describe('A SQLite file under a running server', () => {
       lose(app.database.location, other.location)
       // A write notices the loss at once. Without one it is noticed a little later.
       if (at % 2 === 0) await assertRefused(app, await pay(app, newKey()))
-      else await waitUntil(async () => (await ask(`${app.url}/users/1`)).status === 503)
+      else await waitUntilLost(app)
       for (const path of ['/users/1', '/health/ready']) await assertRefused(app, await ask(app.url + path))
       await assertRefused(app, await pay(app, newKey()))
       await waitUntil(() => linesAboutLoss(app) > 0) // the line of another thread may come after the answer
@@ -83,7 +83,7 @@ describe('A SQLite file that is damaged in the middle', () => {
       body: query,
     })
     assert.equal(asked.status, 503, asked.body)
-    await waitUntil(async () => (await ask(`${app.url}/users/1`)).status === 503)
+    await waitUntilLost(app)
     await assertRefused(app, await ask(`${app.url}/health/ready`))
     await assertRefused(app, await pay(app, newKey()))
     await waitUntil(() => linesAboutLoss(app) > 0)
@@ -121,6 +121,12 @@ async function assertRefused(app: TestApp, { status, body }: { status: number; b
 
 function linesAboutLoss({ logs }: TestApp): number {
   return logs.filter(({ msg }) => String(msg).startsWith('The database file is lost')).length
+}
+
+/** A read can fail before the loss is noticed, and another one succeed after it. */
+async function waitUntilLost(app: TestApp): Promise<void> {
+  await waitUntil(() => linesAboutLoss(app) > 0)
+  await waitUntil(async () => (await ask(`${app.url}/users/1`)).status === 503)
 }
 
 /** Another valid database, with less data. */
