@@ -44,7 +44,12 @@ export const threads: Part = {
     for (const count of counts) {
       const path = join(folder, `threads-${count}.db`)
       copyFileSync(template, path)
-      const own = { DATABASE_URL: `sqlite:${path}`, TOKEN_KEYS: tokens.keys, THREADS: String(count) }
+      const own = {
+        DATABASE_URL: `sqlite:${path}`,
+        TOKEN_KEYS: tokens.keys,
+        THREADS: String(count),
+        MALLOC_ARENA_MAX: String(count),
+      }
       const server = stack.use(await BenchServer.start(duetProgram, { ...duetSettings, ...own }))
       contenders.set(nameOf(count), { name: nameOf(count), server })
     }

@@ -33,6 +33,7 @@ export const duetSettings = {
   DEMO_DATA: 'false',
   ACCESS_POLICY: 'open',
   THREADS: '1',
+  MALLOC_ARENA_MAX: '1', // `npm start` sets it to the number of threads
 } as const
 
 /** Settings of the others. */

@@ -1,5 +1,5 @@
 import { type MessagePort, Worker } from 'node:worker_threads'
-import { threadMemory } from '../../lib/v8.ts'
+import { writerMemory } from '../../lib/v8.ts'
 import type { FromWriter, WriterData } from './writer-thread.ts'
 
 /**
@@ -28,7 +28,7 @@ export class WriterWorker implements AsyncDisposable {
       name: 'writer',
       trackUnmanagedFds: false, // see `FileWatch`: closing its descriptor would release the locks of readers
       workerData: this.#data,
-      resourceLimits: threadMemory,
+      resourceLimits: writerMemory,
     })
     const { promise, resolve } = Promise.withResolvers<void>()
     this.#ended = promise

@@ -1,0 +1,32 @@
+import assert from 'node:assert/strict'
+import { execFileSync } from 'node:child_process'
+import { readFileSync, writeFileSync } from 'node:fs'
+import { availableParallelism } from 'node:os'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { temporaryFolder } from '../support/folder.ts'
+
+const root = join(import.meta.dirname, '..', '..')
+const read = (path: string) => readFileSync(join(root, path), 'utf8')
+const entrypoint = JSON.parse(/^ENTRYPOINT (.*)$/m.exec(read('deploy/Dockerfile'))?.[1] ?? '[]') as string[]
+
+const lines: Readonly<Record<string, { readonly line: readonly string[]; readonly program: string }>> = {
+  'npm start': { line: ['sh', '-c', JSON.parse(read('package.json')).scripts.start], program: 'bin/duet.mjs' },
+  'the image': { line: [...entrypoint, 'serve'], program: '/app/bin/duet.mjs' },
+}
+
+for (const [name, { line, program }] of Object.entries(lines)) {
+  test(`${name} gives malloc an arena for each thread that serves, and bounds the new objects of V8`, () => {
+    using folder = temporaryFolder()
+    writeFileSync(join(folder.path, 'node'), '#!/bin/sh\necho "$MALLOC_ARENA_MAX" "$@"', { mode: 0o755 })
+    const started = (threads: string) => {
+      const [command = '', ...args] = line
+      const env = { PATH: `${folder.path}:${process.env.PATH}`, THREADS: threads }
+      return execFileSync(command, args, { env, encoding: 'utf8' }).trim()
+    }
+    const rest = `--max-semi-space-size=8 ${program} serve`
+    assert.equal(started('3'), `3 ${rest}`)
+    assert.match(started(''), new RegExp(`^[1-9]\\d* ${rest}$`))
+    assert.ok(Number.parseInt(started(''), 10) >= availableParallelism())
+  })
+}
