@@ -51,5 +51,5 @@ export async function settle(): Promise<void> {
  */
 export const threadMemory = { maxYoungGenerationSizeMb: 24 }
 
-/** The writer thread creates fewer objects. */
+/** The writer thread creates fewer objects. With as much as the others it held 4 MB more after a benchmark. */
 export const writerMemory = { maxYoungGenerationSizeMb: 12 }

@@ -19,13 +19,14 @@ for (const [name, { line, program }] of Object.entries(lines)) {
   test(`${name} gives malloc an arena for each thread that serves, and bounds the new objects of V8`, () => {
     using folder = temporaryFolder()
     writeFileSync(join(folder.path, 'node'), '#!/bin/sh\necho "$MALLOC_ARENA_MAX" "$@"', { mode: 0o755 })
-    const started = (threads: string) => {
+    const started = (threads: string, arenas = '') => {
       const [command = '', ...args] = line
-      const env = { PATH: `${folder.path}:${process.env.PATH}`, THREADS: threads }
+      const env = { PATH: `${folder.path}:${process.env.PATH}`, THREADS: threads, MALLOC_ARENA_MAX: arenas }
       return execFileSync(command, args, { env, encoding: 'utf8' }).trim()
     }
     const rest = `--max-semi-space-size=8 ${program} serve`
     assert.equal(started('3'), `3 ${rest}`)
+    assert.equal(started('3', '5'), `5 ${rest}`, 'an own number counts')
     assert.match(started(''), new RegExp(`^[1-9]\\d* ${rest}$`))
     assert.ok(Number.parseInt(started(''), 10) >= availableParallelism())
   })
