@@ -6,6 +6,7 @@ import { parseArgs } from 'node:util'
 import { Documents } from '../src/graphql/language/documents.ts'
 import { loadSchema } from '../src/graphql/language/schema.ts'
 import { Client } from './client.ts'
+import { duetProgram } from './core/contenders.ts'
 import { BenchServer, probed } from './core/server.ts'
 import { type Database, databaseFor, type Kind } from './databases.ts'
 import { type Candidate, mutations, queries, sent } from './worst/candidates.ts'
@@ -52,7 +53,7 @@ for (const kind of kinds) {
       DEMO_DATA: 'false',
       LOGIN_LIMIT_MAX: '0',
     }
-    const program = [...probed, join(import.meta.dirname, '..', 'bin', 'duet.mjs'), 'serve']
+    const program = [...probed, ...duetProgram]
     const start = (more: Readonly<Record<string, string>>) => BenchServer.start(program, { ...environment, ...more })
     const dearest = await during(start({ RATE_LIMIT_MAX: '0' }), server => searchOn(kind, server, database))
     await during(start({ RATE_LIMIT_PATHS: '/' }), server => annoy(kind, server, [...new Set(dearest)]))

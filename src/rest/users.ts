@@ -11,6 +11,8 @@ import {
   type UserListRequest,
   userRules,
 } from '../core/users/user.ts'
+import { largeBytes } from '../http/unread.ts'
+import { release } from '../lib/v8.ts'
 import { decodeCondition, sendRevised } from './conditions.ts'
 import { decodePage, fieldsOf, idIn, oneOf, type Rest } from './request.ts'
 
@@ -23,7 +25,9 @@ export function serveUsers({ server, authenticate, users, links }: Rest): void {
     const pages = links.pages('/users', page, { email: page.email, q: page.q })
     if (pages !== undefined) reply.header('link', pages)
     reply.type('application/json; charset=utf-8')
-    return listOf(page.items)
+    const list = await listOf(page.items)
+    if (list.length >= largeBytes && typeof list !== 'string') reply.raw.once('close', () => release(list))
+    return list
   })
 
   server.post('/users', options, async (request, reply) => {

@@ -12,9 +12,9 @@ for (const kind of engineKinds) {
     const app = shared(() => startTestAppOn(kind))
 
     /** Writes equal users with consecutive ids into the table, past the rules for input. */
-    const insertUsers = (count: number, { name, email, avatar }: Omit<UserBody, 'id'>, firstId: number) =>
+    const insertUsers = (count: number, { name, email, avatar }: Omit<UserBody, 'id'>, firstId: number, on = app) =>
       execute(
-        app.database,
+        on.database,
         `insert into users (id, name, email, age, avatar, token_mark, created_at)
          with recursive numbers (number) as (select 0 union all select number + 1 from numbers where number < ${count - 1})
          select ${firstId} + number, '${name}', '${email}', 150, '${avatar}', 'm', '2026-01-01T00:00:00.000Z' from numbers`,
@@ -40,10 +40,37 @@ for (const kind of engineKinds) {
       const [name, email, avatar] = [long.repeat(320), `${long.repeat(318)}@a`, `http://a/${long.repeat(2_039)}`]
       const first = Number.MAX_SAFE_INTEGER - 2_000
       await insertUsers(1_001, { name, email, avatar }, first)
-      const page = await send(app, `GET /users?after=${first - 1}`)
+      const largest = () => send(app, `GET /users?after=${first - 1}`)
+      const [page, same] = await Promise.all([largest(), largest()])
       const size = Buffer.byteLength(page.body)
       assert.ok(size > 8_000_000 && size <= 8_200_000, `${size} bytes`)
-      assert.equal(bodyOf<UserBody[]>(page).length, 1_000)
+      assert.ok(page.body === same.body && page.body === (await largest()).body)
+      const users = Array.from({ length: 1_001 }, (_, at) => ({ id: first + at, name, email, age: 150, avatar }))
+      assert.deepEqual(bodyOf(page), users.slice(0, 1_000))
+    })
+
+    it('a page has each of its users once and in order, however many are read together', async () => {
+      await using own = await startTestAppOn(kind)
+      await insertUsers(302, { name: 'Ann', email: 'ann@a', avatar: 'http://a/' }, 1, own)
+      await execute(own.database, `update users set name_key = 'ann', email_key = 'ann@a'`)
+      const ids = Array.from({ length: 302 }, (_, at) => at + 1)
+      for (const [query, listed] of Object.entries({
+        'sort=id': ids,
+        'sort=-id': ids.toReversed(),
+        'after=1': ids.slice(1),
+        'offset=1': ids.slice(1),
+        'q=ann&sort=-id&after=302': ids.slice(0, -1).toReversed(),
+        'email=ann@a': ids,
+      })) {
+        for (const limit of [1, 100, 101, 200, 300, 301, 302, 1_000]) {
+          const page = await send(own, `GET /users?${query}&limit=${limit}`)
+          const expected = listed.slice(0, limit)
+          const shown = bodyOf<UserBody[]>(page).map(({ id }) => id)
+          assert.deepEqual(shown, expected, `${query}, ${limit}`)
+          const next = /after=(\d+)>; rel="next"/.exec(page.headers.get('link') ?? '')?.[1]
+          assert.equal(next, limit < listed.length ? `${expected.at(-1)}` : undefined, `${query}, ${limit}`)
+        }
+      }
     })
 
     it('users of an older version whose texts have control characters are read, listed and changed', async () => {

@@ -18,6 +18,8 @@ export interface UsersParts {
   readonly bus: EventBus
 }
 
+const usersTogether = 100
+
 /** Operations on users. An id that no row can have is passed as `undefined` and counts as absent. */
 export class Users {
   readonly #parts: UsersParts
@@ -26,10 +28,20 @@ export class Users {
     this.#parts = parts
   }
 
+  /** A user may have 8 KB. So a long page is read in parts, and others are served in between. */
   async list(actor: Actor, decode: Decode<UserListRequest>): Promise<Page<ListedUser, UserListRequest>> {
     this.#parts.access.require(actor, 'list users')
     const request = decode()
-    return pageOf(await this.#parts.store.listUsers(request), request)
+    const items: ListedUser[] = []
+    for (let rest = request; ; ) {
+      const part = { ...rest, limit: Math.min(usersTogether, rest.limit) }
+      const page = pageOf(await this.#parts.store.listUsers(part), part)
+      items.push(...page.items)
+      const [last] = items.slice(-1)
+      if (!page.more || last === undefined || items.length === request.limit)
+        return { ...request, items, more: page.more }
+      rest = { ...request, limit: request.limit - items.length, offset: 0, after: last.id }
+    }
   }
 
   async read(actor: Actor, id: number | undefined): Promise<Revised<User>> {
