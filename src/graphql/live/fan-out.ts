@@ -242,5 +242,5 @@ function tooExpensive(): Refusal {
 
 const mostLateMs = 60_000
 const retryMs = 250
-/** A single slow read may happen when the store has just come back. */
-const mostSlowReads = 2
+/** Two slow reads may happen when the process was stopped for a while, or when the store has just come back. */
+const mostSlowReads = 3
