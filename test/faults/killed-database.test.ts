@@ -5,7 +5,7 @@ import { postgres, postgresAt } from '../support/engines.ts'
 import { inForm } from '../support/form.ts'
 import { PostgresServer } from '../support/postgres.ts'
 import { shared } from '../support/shared.ts'
-import { generous, waitUntil, within } from '../support/wait.ts'
+import { generous, impatient, waitUntil, within } from '../support/wait.ts'
 import { assertSound, History, summarise } from './history.ts'
 import { Instance } from './instance.ts'
 import { judgeOn } from './judgement.ts'
@@ -47,7 +47,7 @@ describe('F3: PostgreSQL that is killed and restarted while clients pay', { skip
 
 test('a server whose PostgreSQL hangs still stops at SIGTERM, with code 0', { skip: postgres.skip }, async () => {
   await using server = await PostgresServer.start()
-  await using instance = await Instance.start(postgresAt(server.url))
+  await using instance = await Instance.start(postgresAt(server.url), impatient)
   const client = new pg.Client({ connectionString: server.url })
   await client.connect()
   const { rows } = await client.query(`select pid from pg_stat_activity where application_name like 'duet%'`)
