@@ -57,16 +57,17 @@ export function boundUnread(
     if (payload.length < largeBytes) return next()
     // Node would keep a string in memory as long as its bytes. And the garbage collector knows the size of buffers.
     const bytes = typeof payload === 'string' ? Buffer.from(payload) : payload
+    const { length } = bytes // 0 once its memory is released
     const { raw } = reply
-    if (!unread.hasRoom(bytes.length)) {
+    if (!unread.hasRoom(length)) {
       dropHeadersOfHandler(reply)
       return next(new AppError('unavailable', tooMuch, { retryAfterSeconds: 10 }))
     }
     // If the client is gone, nothing is sent, and no event tells that it has ended.
     if (raw.socket?.destroyed === false) {
-      unread.bytes += bytes.length
+      unread.bytes += length
       raw.once('close', () => {
-        unread.bytes -= bytes.length
+        unread.bytes -= length
       })
     }
     next(null, bytes)
