@@ -37,7 +37,7 @@ export class Users {
       const part = { ...rest, limit: Math.min(usersTogether, rest.limit) }
       const page = pageOf(await this.#parts.store.listUsers(part), part)
       items.push(...page.items)
-      const [last] = items.slice(-1)
+      const last = items.at(-1)
       if (!page.more || last === undefined || items.length === request.limit)
         return { ...request, items, more: page.more }
       rest = { ...request, limit: request.limit - items.length, offset: 0, after: last.id }
