@@ -74,6 +74,14 @@ for (const kind of engineKinds) {
           assert.equal(next, limit < listed.length ? `${expected.at(-1)}` : undefined, `${query}, ${limit}`)
         }
       }
+      const reads = async () => {
+        const { body } = await send(own, 'GET /metrics')
+        return Number(/^duet_store_read_seconds_count (\d+)/m.exec(body)?.[1])
+      }
+      const before = await reads()
+      await send(own, 'GET /users?q=ann')
+      // They are counted and found once; the event feed reads now and then. Four parts would take eight reads.
+      assert.ok((await reads()) - before < 8, 'the page of a search is read at once')
     })
 
     it('users of an older version whose texts have control characters are read, listed and changed', async () => {
