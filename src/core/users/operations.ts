@@ -8,7 +8,7 @@ import { badInput, type Decode } from '../input.ts'
 import { type Page, pageOf } from '../page.ts'
 import type { Passwords, Randomness } from '../ports.ts'
 import type { ListedUser, Replaced, UserStore, UserValues, WriteRefusal, WriteRights } from '../store.ts'
-import { absentUser, profileOf, type User, type UserInput, type UserListRequest } from './user.ts'
+import { absentUser, profileOf, type User, type UserInput, type UserListRequest, usersTogether } from './user.ts'
 
 export interface UsersParts {
   readonly store: UserStore
@@ -26,10 +26,7 @@ export class Users {
     this.#parts = parts
   }
 
-  /**
-   * A user may have 8 KB. So a long page is read in parts, and others are served in between. The page of a search is
-   * read at once: each part would take a search of its own, which takes longer than to read the users.
-   */
+  /** A long page is read in parts, and others are served in between. The store does so with the page of a search. */
   async list(actor: Actor, decode: Decode<UserListRequest>): Promise<Page<ListedUser, UserListRequest>> {
     this.#parts.access.require(actor, 'list users')
     const request = decode()
@@ -162,5 +159,3 @@ function accepted<Outcome>(
   if (outcome === 'token revoked') throw invalidToken()
   return outcome as Exclude<Outcome, WriteRefusal | Unmet>
 }
-
-const usersTogether = 100

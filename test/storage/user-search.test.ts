@@ -1,0 +1,37 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { searchOfUsers } from '../../src/storage/entities/user-search.ts'
+import type { Statement } from '../../src/storage/sql.ts'
+import { catalogue } from '../../src/storage/verbs.ts'
+import { execute } from '../faults/execute.ts'
+import { engineKinds } from '../support/engines.ts'
+
+for (const kind of engineKinds) {
+  describe(`Users found by a search on ${kind.name}`, { skip: kind.skip }, () => {
+    it('a page is full although one of its users is deleted before it is read', async () => {
+      await using database = await kind.create()
+      await execute(
+        database,
+        `insert into users (id, name, email, email_key, name_key, token_mark, created_at)
+         with recursive n(i) as (select 1 union all select i + 1 from n where i < 10010)
+         select i, 'N', 'E', 'e', case when i < 5 then 'few' else 'many' end, 'mark', '2026-01-01T00:00:00.000Z' from n`,
+      )
+      await using engine = database.open(catalogue)
+      for (const [text, deleted, found] of [
+        ['few', 2, [1, 3, 4]],
+        ['many', 6, [5, 7, 8]],
+      ] as const) {
+        const read = async (statement: Statement) => {
+          const rows = await engine.read(statement)
+          if (/^select id /.test(statement.text)) await execute(database, `delete from users where id = ${deleted}`)
+          return rows
+        }
+        const page = await searchOfUsers({ read, dialect: engine.dialect })(text, { limit: 3, offset: 0 })
+        assert.deepEqual(
+          page.map(([id]) => id),
+          found,
+        )
+      }
+    })
+  })
+}
