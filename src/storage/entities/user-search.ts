@@ -21,7 +21,6 @@ export function searchOfUsers(engine: Pick<Engine<Verbs>, 'read' | 'dialect'>) {
     const found: Row[] = []
     for (let start = after ?? texts.start; ; ) {
       const [[users, end] = []] = areFew ? [[0, texts.end]] : await engine.read({ text: texts.next, values: [start] })
-      if (end === null) return found
       const wanted = limit - found.length
       const values = [...keys, wanted, start, Number(end)]
       const ids = (await engine.read({ text: areFew ? texts.few : texts.some, values })).map(([id]) => Number(id))
