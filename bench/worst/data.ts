@@ -46,6 +46,7 @@ export function fillStatementsFor(kind: Kind, size: Size): readonly string[] {
     // The last thousand are as large as they may be.
     `update users set name = '${'漢'.repeat(320)}', email = '${'漢'.repeat(300)}@' || id, avatar = 'https://example.com/${'漢'.repeat(2028)}'
      where id > ${users - 1000}`,
+    'update users set name_key = lower(name), email_key = lower(email)',
     `update counters set next = ${users + 1}`,
     posts(longPosts, longAuthor, `'${letters(65_536)}'`),
     // The longest in JSON that may be stored: a tenth of control characters, else quotes.

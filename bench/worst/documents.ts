@@ -61,6 +61,7 @@ export function requests(): readonly Candidate[] {
     get('/users?limit=1000'),
     get('/users?limit=1000&offset=1000'),
     get('/users?limit=1&offset=100000'),
+    get(`/users?limit=1000&q=${encodeURIComponent('漢漢')}`),
     get('/users/1/orders?limit=1000'),
     get('/users/1/orders?limit=1&offset=999'),
     get('/openapi.json'),
