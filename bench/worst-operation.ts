@@ -150,7 +150,8 @@ async function annoy(kind: Kind, server: BenchServer, candidates: readonly Candi
   const first = clients.use(new Client(server.port))
   await first.logIn(contents.author)
   await others() // warm
-  printLatencies(`${kind}, others, without load`, await others())
+  const alone = await others()
+  printLatencies(`${kind}, others, without load`, alone)
   let address = 0
   for (const candidate of candidates) {
     for (const way of ['evenly', 'at once'] as const) {
@@ -163,7 +164,7 @@ async function annoy(kind: Kind, server: BenchServer, candidates: readonly Candi
       })
       await Promise.allSettled(annoying)
       const title = `${kind}, others during ${count} x "${candidate.name}" in ${windowMs / 1000} s, ${way}`
-      printLatencies(title, await latencies)
+      printLatencies(title, await latencies, alone)
     }
   }
 }
