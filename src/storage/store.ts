@@ -51,9 +51,9 @@ export function createStore(engine: Engine<typeof verbs>, eventsKeptSeconds?: nu
     ...writesOf(engine),
     ping: () => engine.ping(),
     async listUsers(request) {
-      const { q, ...rest } = { ...request, limit: request.limit + 1 }
-      const rows = await (q === undefined ? engine.read(listUsers(rest)) : searchUsers(q, rest))
-      return rows.map(listedUserOf[engine.dialect.name])
+      const { q, limit } = request
+      const rows = q === undefined ? engine.read(listUsers(request)) : searchUsers(q, { ...request, limit: limit + 1 })
+      return (await rows).map(listedUserOf[engine.dialect.name])
     },
     readUser: id => oneRevised(userReads.byId(id), userOf, revisionOf.user),
     tokenState: id => one(userReads.tokenState(id), tokenStateOf),
@@ -62,14 +62,14 @@ export function createStore(engine: Engine<typeof verbs>, eventsKeptSeconds?: nu
     hasReset: async hash => (await engine.read(resetReads.valid(hash))).length > 0,
     listAccounts: (after, limit) => many(userReads.accounts(after, limit), accountOf),
     async listOrders(userId, request) {
-      const rows = await engine.read(listOrdersOf(userId, { ...request, limit: request.limit + 1 }))
+      const rows = await engine.read(listOrdersOf(userId, request))
       return rows.length === 0 ? 'absent' : rows.filter(([id]) => id !== null).map(orderOf)
     },
-    listAllOrders: request => many(listOrders({ ...request, limit: request.limit + 1 }), orderOf),
+    listAllOrders: request => many(listOrders(request), orderOf),
     readOrder: (id, reach) => oneRevised(orderReads.byId(id, reach), orderOf, revisionOf.order),
     orderItems: (id, reach) => many(orderReads.items(id, reach), itemOf),
     trackOrder: (id, reach) => one(orderReads.byId(id, reach), trackedOrderOf),
-    listPayments: (reach, request) => many(listPayments(reach, { ...request, limit: request.limit + 1 }), paymentOf),
+    listPayments: (reach, request) => many(listPayments(reach, request), paymentOf),
     readPayment: (id, reach) => oneRevised(paymentReads.byId(id, reach), paymentOf, revisionOf.payment),
     claimedPayment: claim => one(paymentReads.byKey(claim), claimedOf),
     hasPost: async id => (await engine.read(postReads.byId(id))).length > 0,

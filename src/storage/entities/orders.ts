@@ -13,7 +13,7 @@ import {
 import type { TrackedOrder } from '../../core/store.ts'
 import { revisionOf } from '../revision.ts'
 import type { Dialect } from '../select/dialect.ts'
-import { type Beginning, type List, orderBy, startingAt } from '../select/page.ts'
+import { pagesOf } from '../select/list.ts'
 import { queued, type Row, recordOf, type Statement, sql, type Value } from '../sql.ts'
 import type { Steps } from '../verb.ts'
 import { unlessRevoked } from './actors.ts'
@@ -71,26 +71,19 @@ export const orderReads = {
    * are no orders.
    */
   listOf(dialect: Pick<Dialect, 'page'>) {
-    const select = (equal: List['equal'], beginning: Beginning) =>
-      listed(
-        dialect,
-        { equal, limit: '$2', ...beginning },
-        rows => `users left join ${rows} on listed.user_id = users.id where users.id = $1`,
-      )
-    const owner = ['user_id', '$1'] as const
-    const texts = startingAt('$3', beginning => ({
-      all: select([owner], beginning),
-      withStatus: select([['status', '$4'], owner], beginning),
-    }))
-    return (userId: number, request: OrderListRequest) => filtered(texts(request), request, userId)
+    const owner = ['user_id', '$3'] as const
+    const from = (listed: string) => `users left join ${listed} on listed.user_id = users.id where users.id = $3`
+    const all = pagesOf(dialect, { ...orders, equal: [owner], from })
+    const withStatus = pagesOf(dialect, { ...orders, equal: [['status', '$4'], owner], from })
+    return (userId: number, request: OrderListRequest) =>
+      request.status === undefined ? all(request, userId) : withStatus(request, userId, request.status)
   },
   /** The orders of all users, or those with a status, by id. */
   listAll(dialect: Pick<Dialect, 'page'>) {
-    const texts = startingAt('$2', beginning => ({
-      all: listed(dialect, { equal: [], limit: '$1', ...beginning }),
-      withStatus: listed(dialect, { equal: [['status', '$3']], limit: '$1', ...beginning }),
-    }))
-    return (request: OrderListRequest) => filtered(texts(request), request)
+    const all = pagesOf(dialect, orders)
+    const withStatus = pagesOf(dialect, { ...orders, equal: [['status', '$3']] })
+    return (request: OrderListRequest) =>
+      request.status === undefined ? all(request) : withStatus(request, request.status)
   },
   byId: (id: number, reach: Reach) =>
     sql`select id, status, amount_cents, created_at, user_id, tracking_carrier, tracking_number, shipped_at from orders
@@ -102,25 +95,7 @@ export const orderReads = {
 }
 
 const columns = ['id', 'status', 'amount_cents', 'created_at', 'user_id']
-
-function listed(
-  dialect: Pick<Dialect, 'page'>,
-  part: Pick<List, 'equal' | 'limit'> & Beginning,
-  from = (rows: string) => rows,
-): string {
-  const { rows, sorting } = dialect.page({ table: 'orders', columns, published: [], ...part })
-  return `select ${columns.map(column => `listed.${column}`).join(', ')} from ${from(`${rows} as listed`)}
-          order by ${orderBy(sorting, part.order, 'listed')}`
-}
-
-function filtered(
-  { all, withStatus }: Readonly<Record<'all' | 'withStatus', string>>,
-  { limit, offset, after, status }: OrderListRequest,
-  ...owner: readonly number[]
-): Statement {
-  const values = [...owner, limit, after ?? offset]
-  return status === undefined ? { text: all, values } : { text: withStatus, values: [...values, status] }
-}
+const orders = { table: 'orders', columns, shown: columns.map(column => `listed.${column}`).join(', ') }
 
 /**
  * The value to bind in `coalesce(…, user_id, 0) = coalesce(user_id, 0)`. It is the only owner whose rows are visible,

@@ -7,7 +7,7 @@ import type { Payment } from '../../core/payments/payment.ts'
 import type { Claim, OrderPurpose, Paid, PaymentRefusal, Purpose } from '../../core/store.ts'
 import { revisionOf } from '../revision.ts'
 import type { Dialect } from '../select/dialect.ts'
-import { type Beginning, type List, orderBy, startingAt } from '../select/page.ts'
+import { pagesOf } from '../select/list.ts'
 import { queued, type Row, recordOf, type Statement, sql } from '../sql.ts'
 import { Rollback, type Steps } from '../verb.ts'
 import { idOf, unlessRevoked } from './actors.ts'
@@ -36,22 +36,11 @@ const purgedTogether = 200
 export const paymentReads = {
   /** All payments, or those that a user made, by id. The order is looked up for each: a join would read all orders. */
   list(dialect: Pick<Dialect, 'page'>) {
-    const select = (equal: List['equal'], beginning: Beginning) => {
-      const columns = ['id', 'amount_cents', 'created_at']
-      const list = { table: 'payments', columns, equal, published: [], limit: '$1', ...beginning }
-      const { rows, sorting } = dialect.page(list)
-      return `select id, amount_cents, (select orders.id from orders where payment_id = listed.id), created_at
-              from ${rows} as listed order by ${orderBy(sorting, beginning.order, 'listed')}`
-    }
-    const texts = startingAt('$2', beginning => ({
-      all: select([], beginning),
-      ofPayer: select([['payer_id', '$3']], beginning),
-    }))
-    return (reach: Reach, request: PageRequest): Statement => {
-      const { all, ofPayer } = texts(request)
-      const values = [request.limit, request.after ?? request.offset]
-      return reach === 'everyone' ? { text: all, values } : { text: ofPayer, values: [...values, reach] }
-    }
+    const columns = ['id', 'amount_cents', 'created_at']
+    const shown = 'id, amount_cents, (select orders.id from orders where payment_id = listed.id), created_at'
+    const all = pagesOf(dialect, { table: 'payments', columns, shown })
+    const ofPayer = pagesOf(dialect, { table: 'payments', columns, shown, equal: [['payer_id', '$3']] })
+    return (reach: Reach, request: PageRequest) => (reach === 'everyone' ? all(request) : ofPayer(request, reach))
   },
   /** A payment is visible to its payer and to the user of the order that it paid. */
   byId: (id: number, reach: Reach) =>

@@ -1,27 +1,17 @@
 import type { ListedUser } from '../../core/store.ts'
 import { loginKeyOf, profileFields, type User, type UserListRequest } from '../../core/users/user.ts'
 import type { Dialect } from '../select/dialect.ts'
-import { type Beginning, type List, orderBy, startingAt } from '../select/page.ts'
+import { pagesOf } from '../select/list.ts'
 import { columnOf } from '../select/select.ts'
-import { type Row, recordOf, type Statement } from '../sql.ts'
+import { type Row, recordOf } from '../sql.ts'
 
 /** All users, or those with an e-mail, by id. */
 export function listOfUsers(dialect: Pick<Dialect, 'page' | 'name'>) {
-  const select = (equal: List['equal'], beginning: Beginning) => {
-    const list = { table: 'users', columns: userColumns, equal, published: [], limit: '$1', ...beginning }
-    const { rows, sorting } = dialect.page(list)
-    return `select ${listedColumns[dialect.name]} from ${rows} as listed order by ${orderBy(sorting, beginning.order)}`
-  }
-  const texts = startingAt('$2', beginning => ({
-    all: select([], beginning),
-    withEmail: select([['email_key', '$3']], beginning),
-  }))
-  return (request: UserListRequest): Statement => {
-    const { limit, offset, after, email } = request
-    const { all, withEmail } = texts(request)
-    const values = [limit, after ?? offset]
-    return email === undefined ? { text: all, values } : { text: withEmail, values: [...values, loginKeyOf(email)] }
-  }
+  const users = { table: 'users', columns: userColumns, shown: listedColumns[dialect.name] }
+  const all = pagesOf(dialect, users)
+  const withEmail = pagesOf(dialect, { ...users, equal: [['email_key', '$3']] })
+  return (request: UserListRequest) =>
+    request.email === undefined ? all(request) : withEmail(request, loginKeyOf(request.email))
 }
 
 const userFields = ['id', 'name', 'email', ...profileFields] as const

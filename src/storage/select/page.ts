@@ -1,5 +1,3 @@
-import type { PageRequest } from '../../core/page.ts'
-
 /** One page of a list: at most `limit` rows, from the start of the page on. */
 export type List = Rows & PageStart
 
@@ -18,9 +16,6 @@ interface Rows {
 
 /** The parameter that says where a page starts: after so many rows, or after an id, whether or not a row has it. */
 export type PageStart = { readonly offset: string } | { readonly after: string }
-
-/** The same, with the order of the list. */
-export type Beginning = PageStart & Pick<Rows, 'order'>
 
 export interface Page {
   /** A select in parentheses. */
@@ -101,17 +96,6 @@ const beyond = { asc: '>', desc: '<' } as const
 const to = { asc: '<=', desc: '>=' } as const
 /** An id that comes before all others in this order. */
 const outermost = { asc: '0', desc: '9223372036854775807' } as const
-
-/** What is made for each beginning of a list: after so many rows or after an id, in either order. */
-export function startingAt<Made>(parameter: string, make: (beginning: Beginning) => Made) {
-  const inOrder = (order: 'asc' | 'desc') => ({
-    fromOffset: make({ order, offset: parameter }),
-    afterId: make({ order, after: parameter }),
-  })
-  const [ascending, descending] = [inOrder('asc'), inOrder('desc')]
-  return ({ after, sort }: PageRequest): Made =>
-    (sort === '-id' ? descending : ascending)[after === undefined ? 'fromOffset' : 'afterId']
-}
 
 function columns(list: Rows, sorting: readonly string[]): string {
   return [...new Set([...list.columns, ...sorting])].join(', ')
