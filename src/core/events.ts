@@ -26,15 +26,13 @@ export function placeToText({ position, at, readAt }: Place): string {
 }
 
 export function placeFromText(text: unknown): Place | undefined {
-  if (typeof text !== 'string' || text.length > longestPlace) return undefined
+  if (typeof text !== 'string') return undefined
   const [, position, at, readAt] =
     /^(\d{1,16})-(\d{1,16})(?:-(\d{1,16}))?$/.exec(Buffer.from(text, 'base64url').toString()) ?? []
   if (at === undefined) return undefined
   const place = { position: Number(position), at: Number(at), ...(readAt !== undefined && { readAt: Number(readAt) }) }
   return placeToText(place) === text ? place : undefined
 }
-
-const longestPlace = 70
 
 /** The subject of a subscription: events of one kind, of all posts or of the comments on one post. */
 export type Topic =

@@ -11,13 +11,13 @@ import { collect, idIn, planShown, type Request, showOf } from './language/plan.
 import { keptPlans, PlanSize, planBounds } from './language/plans.ts'
 import type { Subscription } from './live/groups.ts'
 import { type MutationPlan, planMutation, runMutation } from './mutation.ts'
-import type { DocumentSource } from './persisted/automatic.ts'
+import type { AutomaticDocuments } from './persisted/automatic.ts'
 import { planQuery, type QueryPlan, runQuery } from './query.ts'
 import type { OperationRequest } from './request.ts'
 
 export interface ExecutorParts {
   readonly schema: GraphQLSchema
-  readonly documents: DocumentSource
+  readonly documents: Pick<AutomaticDocuments, 'prepare'>
   readonly posts: Posts
   readonly maxComplexity: number
 }

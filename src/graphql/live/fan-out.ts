@@ -1,34 +1,16 @@
-import { setTimeout as pause } from 'node:timers/promises'
+import { setTimeout as pause, setImmediate as turn } from 'node:timers/promises'
 import { AppError, isOutage } from '../../core/errors.ts'
 import type { Event, EventLog, Place, RecentEvents } from '../../core/events.ts'
 import { nameOf, placeToText, subjectOf, topicsOf } from '../../core/events.ts'
 import { Queue } from '../../core/queue.ts'
 import type { PostStore } from '../../core/store.ts'
-import { Turns } from '../../lib/turns.ts'
+import type { Metrics } from '../../http/metrics.ts'
 import { during } from '../../lib/waits.ts'
 import { type Refusal, refusal, refusalFromCore, reportedRefusal } from '../errors.ts'
 import { EventMessage } from './event-message.ts'
-import {
-  Group,
-  type GroupLimits,
-  Groups,
-  groupName,
-  longReadMs,
-  type Subscriber,
-  type Subscription,
-  sliceMs,
-} from './groups.ts'
+import { Group, type GroupLimits, Groups, groupName, longReadMs, type Subscriber, type Subscription } from './groups.ts'
 import { Joins, positionUnknown } from './joins.ts'
 import type { Resume } from './messages.ts'
-
-export interface FanOutObserver {
-  /** An event reached this many subscribers of a group, this many seconds after its commit. */
-  delivered(subscribers: number, seconds: number): void
-  /** The post or comment of the event no longer exists. */
-  skipped(): void
-  /** A subscriber received an event that happened before it joined the live group. */
-  replayed(): void
-}
 
 export interface FanOutParts extends GroupLimits {
   readonly store: PostStore
@@ -38,7 +20,7 @@ export interface FanOutParts extends GroupLimits {
   readonly readsAtOnce: number
   /** How long one read may take, in milliseconds. */
   readonly readMs: number
-  readonly observer: FanOutObserver
+  readonly observer: Pick<Metrics['sockets'], 'delivered' | 'skipped' | 'replayed'>
   /** Runs a delivery, which resolves with the number of subscribers that it has reached. */
   readonly delivering: (event: Event, deliver: () => Promise<number>) => Promise<void>
   /** By the clock of the store. */
@@ -59,7 +41,7 @@ export class FanOut {
   readonly #reads: Queue
   /** For groups whose reads take long, and new ones: hundreds of them can wait, and others must not wait behind them. */
   readonly #longReads: Queue
-  readonly #turns = new Turns(sliceMs)
+  readonly #deletions = new Queue({ atOnce: 64 })
   /** The groups that are delivering, with the event that they are at. */
   readonly #running = new Map<Group, Event | undefined>()
 
@@ -191,11 +173,11 @@ export class FanOut {
     return reached
   }
 
-  /** Of what is deleted, subscribers get the id, and nothing is read: thousands at once would leave no turn to others. */
+  /** Of what is deleted, subscribers get the id, and nothing is read: but thousands at once leave turns to others. */
   async #dataAbout(group: Group, subject: number): Promise<string | undefined> {
     const { topic, key } = group.subscription
     if (topic.kind === 'post-deleted' || topic.kind === 'comment-deleted') {
-      await this.#turns.next()
+      await this.#deletions.run(() => turn())
       return `{"${key}":"${subject}"}`
     }
     const reads = group.readMs > longReadMs ? this.#longReads : this.#reads

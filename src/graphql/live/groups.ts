@@ -1,19 +1,15 @@
 import { createHash } from 'node:crypto'
 import { setImmediate as turn } from 'node:timers/promises'
 import { type Event, nameOf, type Topic } from '../../core/events.ts'
-import type { Selection, Slot, SlotValues } from '../../core/selection.ts'
+import type { Show } from '../../core/store.ts'
 import { Counts } from '../../lib/counts.ts'
 import { type Refusal, refusal } from '../errors.ts'
 import type { EventMessage } from './event-message.ts'
 
-/** A subscription: the topic, and the selection to read for each event. */
-export interface Subscription {
+/** A subscription: the topic, and what to show of the post or comment of each event. */
+export interface Subscription extends Show {
   readonly topic: Topic
   readonly key: string
-  readonly selection: Selection
-  readonly values: SlotValues
-  /** The slot for the id of the post or comment. */
-  readonly id: Slot
 }
 
 /** Receives the messages of a subscription. Its methods do not throw. */
@@ -189,6 +185,6 @@ const tooMany = 'SUBSCRIPTION_LIMIT_EXCEEDED'
 /** Most reads take a few milliseconds, and the longest that are admitted a tenth of a second. */
 export const longReadMs = 50
 /** Maximum milliseconds of sending before other work gets its turn. */
-export const sliceMs = 5
+const sliceMs = 5
 /** How many members get a message before the next look at the time. With ids of their own, each gets a copy. */
 const membersTogether = 16

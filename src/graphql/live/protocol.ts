@@ -3,6 +3,7 @@ import { placeToText } from '../../core/events.ts'
 import type { Fields } from '../../core/input.ts'
 import type { Allowance } from '../../core/ports.ts'
 import { traceparentIn } from '../../http/logging.ts'
+import type { Metrics } from '../../http/metrics.ts'
 import type { RequestLog } from '../../http/request-log.ts'
 import type { RequestsAtOnce } from '../../lib/requests-at-once.ts'
 import { during } from '../../lib/waits.ts'
@@ -15,11 +16,6 @@ import { Login, type LoginParts } from './login.ts'
 import { isPayload, messageIn, pongTo, type Resume, requestIn, resumeIn, socketBounds, Violation } from './messages.ts'
 import { type Outcome, Run, type Wire } from './run.ts'
 
-export interface OperationObserver {
-  /** An operation has ended. Its name is its root field, `(several)`, or `(none)` if it was refused before that is known. */
-  ended(name: string, outcome: Outcome): void
-}
-
 export interface ConversationParts extends LoginParts {
   readonly executor: Executor
   readonly fanOut: FanOut
@@ -31,7 +27,7 @@ export interface ConversationParts extends LoginParts {
   readonly atOnce?: RequestsAtOnce | undefined
   /** How long a new socket may take to send `connection_init`. */
   readonly initTimeoutMs: number
-  readonly observer: OperationObserver
+  readonly observer: Pick<Metrics['sockets'], 'ended'>
   readonly requestLog: RequestLog
   readonly report: (error: AppError) => void
 }
@@ -182,7 +178,7 @@ export class Conversation {
   }
 
   async #execute(run: Run, request: OperationRequest, resume: Resume): Promise<void> {
-    const { executor, fanOut, take, atOnce, client } = this.#parts
+    const { executor, fanOut, take, atOnce, client, requestLog } = this.#parts
     const allowance = await take()
     if (allowance?.allowed === false) throw refusal('RATE_LIMITED', 'Too many requests. Try again later.')
     const operation = executor.prepare(request)
@@ -195,7 +191,7 @@ export class Conversation {
       if (!isValid) return this.end(4403, 'Forbidden')
       const subscription = executor.subscription(operation, request.variables, actor)
       run.endsBy(await fanOut.subscribe(subscription, run, client, resume, begin))
-      if (run.hasBegun) this.#log(run, 'begun')
+      if (run.hasBegun) run.log(requestLog, 'begun', client, actor)
       run.waits = undefined // it may last long
       return
     }
@@ -209,17 +205,13 @@ export class Conversation {
 
   ended(run: Run, outcome: Outcome, refused?: Refusal): void {
     const [first = '(none)', ...others] = run.operation?.roots ?? []
-    this.#parts.observer.ended(others.length === 0 ? first : '(several)', outcome)
-    this.#log(run, outcome)
+    const { observer, requestLog, client } = this.#parts
+    observer.ended(others.length === 0 ? first : '(several)', outcome)
+    run.log(requestLog, outcome, client, this.login.actor)
     if (outcome === 'stopped') return // another operation may have its id by now
     this.#operations.delete(run.id)
     if (refused === undefined) this.#tell({ id: run.id, type: 'complete' })
     else this.#tell({ id: run.id, type: 'error', payload: refused.errors })
-  }
-
-  #log(run: Run, outcome: Outcome | 'begun'): void {
-    const { requestLog, client } = this.#parts
-    run.log(requestLog, outcome, client, this.login.actor)
   }
 
   #tell(message: object): void {

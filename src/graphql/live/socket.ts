@@ -1,21 +1,19 @@
 import { randomUUID } from 'node:crypto'
 import type { Socket as NetSocket } from 'node:net'
 import type { WebSocket } from 'ws'
+import type { Metrics } from '../../http/metrics.ts'
 import { largeBytes, stalled, type Unread } from '../../http/unread.ts'
 import type { Conversation } from './protocol.ts'
 import type { Wire } from './run.ts'
 
-export interface SocketObserver {
-  /** A client did not read what was sent, and its socket was closed. */
-  closedForSlowness(): void
-}
+type Observer = Pick<Metrics['sockets'], 'closedForSlowness'>
 
 /** One WebSocket. Frames for many sockets are written to the stream directly: `ws` would build each again. */
 export class Socket implements Wire {
   readonly #websocket: WebSocket
   readonly #stream: NetSocket
   readonly #unread: Unread
-  readonly #observer: SocketObserver
+  readonly #observer: Observer
   conversation: Conversation | undefined
   /** Resolved when the stream can take more. Undefined if nobody waits for that. */
   #drained: PromiseWithResolvers<void> | undefined
@@ -25,7 +23,7 @@ export class Socket implements Wire {
   /** The payload of the last ping, until its pong arrives. */
   #ping: Buffer | undefined
 
-  constructor(websocket: WebSocket, stream: NetSocket, unread: Unread, observer: SocketObserver) {
+  constructor(websocket: WebSocket, stream: NetSocket, unread: Unread, observer: Observer) {
     this.#websocket = websocket
     this.#stream = stream
     this.#unread = unread

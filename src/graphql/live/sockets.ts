@@ -2,14 +2,15 @@ import type { IncomingMessage } from 'node:http'
 import { type WebSocket, WebSocketServer } from 'ws'
 import type { IdentifiedUser } from '../../core/actor.ts'
 import { AppError, fault, isOutage } from '../../core/errors.ts'
+import type { Metrics } from '../../http/metrics.ts'
 import { isSameHost } from '../../http/origins.ts'
 import type { Unread } from '../../http/unread.ts'
 import type { Upgrade } from '../../http/upgrades.ts'
 import { Counts } from '../../lib/counts.ts'
 import { messageRate } from '../../lib/message-rate.ts'
 import { socketBounds } from './messages.ts'
-import { Conversation, type ConversationParts, type OperationObserver } from './protocol.ts'
-import { beatMs, Socket, type SocketObserver } from './socket.ts'
+import { Conversation, type ConversationParts } from './protocol.ts'
+import { beatMs, Socket } from './socket.ts'
 
 export const subprotocol = 'graphql-transport-ws'
 
@@ -22,7 +23,7 @@ export interface SocketsParts extends Omit<ConversationParts, 'take' | 'client'>
   readonly messagesPerSecond: number
   readonly isAllowedOrigin: (origin: string) => boolean
   readonly unread: Unread
-  readonly observer: SocketObserver & OperationObserver
+  readonly observer: Pick<Metrics['sockets'], 'closedForSlowness' | 'ended'>
 }
 
 /** The open sockets: opens, counts and closes them. Their messages are handled by `Conversation`. */

@@ -5,17 +5,11 @@ import { refusal } from '../errors.ts'
 import type { Documents, ValidDocument } from '../language/documents.ts'
 import type { OperationRequest } from '../request.ts'
 
-/** Finds the document of a request, which may contain its text or only its name. */
-export interface DocumentSource {
-  /** Throws a refusal if there is no such valid document. */
-  prepare(request: OperationRequest): ValidDocument
-}
-
 /**
  * Automatic persisted queries: a client that sends a valid document once together with its hash may later send only the
  * hash. Each thread learns for itself: a client that meets one that does not know the hash sends the text again.
  */
-export class AutomaticDocuments implements DocumentSource {
+export class AutomaticDocuments {
   readonly #documents: Documents
   readonly #texts = new LruCache<string, string>(persistedBounds.texts, {
     of: ({ length }) => 2 * length,
@@ -26,6 +20,7 @@ export class AutomaticDocuments implements DocumentSource {
     this.#documents = documents
   }
 
+  /** Finds the document of a request, which may contain its text or only its name. Throws a refusal if there is none. */
   prepare(request: OperationRequest): ValidDocument {
     const { query } = request
     const hash = hashIn(request)

@@ -5,11 +5,11 @@ import type { Documents, PreparedOperation, ValidDocument } from '../language/do
 import { checkCost } from '../language/limits/cost.ts'
 import type { Variables } from '../language/tree.ts'
 import type { OperationRequest } from '../request.ts'
-import { checkHash, type DocumentSource, hashIn } from './automatic.ts'
+import { type AutomaticDocuments, checkHash, hashIn } from './automatic.ts'
 import { ManifestError, shown, type TrustedDocument } from './manifest.ts'
 
 /** Allows only the documents of a manifest, named by their id or their hash, or sent as their exact text. */
-export class TrustedDocuments implements DocumentSource {
+export class TrustedDocuments implements Pick<AutomaticDocuments, 'prepare'> {
   readonly #documents: Documents
   /** By the ids of the manifest and by the SHA-256 hash of the text, which some clients send instead. */
   readonly #textOf = new Map<string, string>()
