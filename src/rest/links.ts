@@ -1,4 +1,5 @@
 import { hash } from 'node:crypto'
+import type { FastifyReply } from 'fastify'
 import { actionsOf, type Order, type OrderAction } from '../core/orders/order.ts'
 import type { Page } from '../core/page.ts'
 
@@ -25,28 +26,31 @@ export class Links {
   }
 
   /**
-   * The `Link` header (RFC 8288) of a list, if it has more than one page. The next page starts after the last item of
-   * this one, so that no item is missed or listed twice if others are created or deleted meanwhile.
+   * Sets the `Link` header (RFC 8288) of a list, if it has more than one page. The next page starts after the last item of
+   * this one, so that no item is missed or listed twice if others are created or deleted meanwhile. A filter that was not
+   * sent is undefined.
    */
-  pages(path: string, page: Page<{ readonly id: number }>, filter: Filter = {}): string | undefined {
-    const { items, limit, offset, after, sort, more } = page
+  addPages(
+    reply: FastifyReply,
+    path: string,
+    { items, limit, offset, after, sort, more }: Page<{ readonly id: number }>,
+    filter: Readonly<Record<string, string | undefined>> = {},
+  ): void {
     const last = items.at(-1)
-    if (!more && offset === 0 && after === undefined) return undefined
+    if (!more && offset === 0 && after === undefined) return
     const filters = Object.entries({ ...filter, sort }).map(
       ([name, value]) => value && `${name}=${encodeURIComponent(value)}&`,
     )
     const list = `${this.#prefix}${path}?${filters.join('')}limit=${limit}`
     const link = (from: string, rel: string) => `<${list}&${from}>; rel="${rel}"`
-    return [
+    const links = [
       ...(more && last !== undefined ? [link(`after=${last.id}`, 'next')] : []),
       ...(offset > 0 ? [link(`offset=${Math.max(0, offset - limit)}`, 'prev')] : []),
       link('offset=0', 'first'),
-    ].join(', ')
+    ]
+    reply.header('link', links.join(', '))
   }
 }
-
-/** The filters of the request. A filter that was not sent is undefined. */
-type Filter = Readonly<Record<string, string | undefined>>
 
 export interface Link {
   readonly href: string

@@ -19,15 +19,13 @@ export function serveOrders({ server, authenticate, orders, payments, links }: R
   server.get('/users/:id/orders', options, async (request, reply) => {
     const userId = idIn(request)
     const page = await orders.listOf(request.actor, userId, () => decodeOrderList(request.query as Fields))
-    const pages = links.pages(`/users/${userId}/orders`, page, { status: page.status })
-    if (pages !== undefined) reply.header('link', pages)
+    links.addPages(reply, `/users/${userId}/orders`, page, { status: page.status })
     return page.items.map(represent)
   })
 
   server.get('/orders', options, async (request, reply) => {
     const page = await orders.listAll(request.actor, () => decodeOrderList(request.query as Fields))
-    const pages = links.pages('/orders', page, { status: page.status })
-    if (pages !== undefined) reply.header('link', pages)
+    links.addPages(reply, '/orders', page, { status: page.status })
     return page.items.map(represent)
   })
 

@@ -10,12 +10,15 @@ import { decodePage, fieldsOf, idIn, type Rest } from './request.ts'
 export function servePayments({ server, authenticate, payments, links }: Rest): void {
   server.get('/payments', { onRequest: authenticate }, async (request, reply) => {
     const page = await payments.list(request.actor, () => decodePage(request.query as Fields))
-    const pages = links.pages('/payments', page)
-    if (pages !== undefined) reply.header('link', pages)
+    links.addPages(reply, '/payments', page)
     return page.items.map(represent)
   })
 
-  const keyOf = (request: FastifyRequest) => decodeRequiredKey(request, '/payments')
+  const keyOf = (request: FastifyRequest) => {
+    const key = decodeKey(request, '/payments')
+    if (key === undefined) throw badInput('Idempotency-Key header required')
+    return key
+  }
   const creating = { onRequest: [authenticate, checkFirst(payments, 'make a payment', keyOf)] }
   server.post('/payments', creating, async (request, reply) => {
     const { payment, replayed } = await payments.pay(
@@ -73,10 +76,4 @@ export function decodeKey({ headers }: FastifyRequest, scope: string): Idempoten
   // This check rejects that.
   if (/^[\x21-\x7e]{1,255}$/.test(key)) return { scope, key }
   throw badInput('Idempotency-Key must be one value of 1 to 255 visible ASCII characters')
-}
-
-function decodeRequiredKey(request: FastifyRequest, scope: string): IdempotencyKey {
-  const key = decodeKey(request, scope)
-  if (key === undefined) throw badInput('Idempotency-Key header required')
-  return key
 }

@@ -1,5 +1,4 @@
 import { badInput, isObject, text } from '../core/input.ts'
-import type { Login } from '../core/tokens/operations.ts'
 import { userBounds } from '../core/users/user.ts'
 import { bearerOf } from '../http/authentication.ts'
 import { fieldsOf, type Rest } from './request.ts'
@@ -29,7 +28,7 @@ function hasNoCredentials(body: unknown): boolean {
   return body === undefined || (isObject(body) && body.email === undefined && body.password === undefined)
 }
 
-function decodeLogin(body: unknown): Login {
+function decodeLogin(body: unknown) {
   const { email, password } = fieldsOf(body)
   if (typeof email !== 'string' || typeof password !== 'string' || email === '' || password === '') {
     throw badInput('Email and password required')

@@ -49,7 +49,7 @@ export class Payments {
     orderId: number | undefined,
     decodeKey: Decode<IdempotencyKey | undefined>,
     decodeCondition: Decode<Condition>,
-  ): Promise<PaidOrder> {
+  ): Promise<Paid & { readonly order: Order }> {
     const reach = this.#parts.access.reach(actor, 'pay an order')
     const key = decodeKey()
     const claim = key === undefined ? null : this.#claim(actor, key)
@@ -121,8 +121,4 @@ export class Payments {
     if (outcome === 'token revoked') throw invalidToken()
     return outcome
   }
-}
-
-export interface PaidOrder extends Paid {
-  readonly order: Order
 }

@@ -27,11 +27,6 @@ export interface LoginLimits {
   readonly perEmail: RateLimiter
 }
 
-export interface Login {
-  readonly email: string
-  readonly password: string
-}
-
 /** Long connections also need to know when the token expires, and whose signature it has. */
 export interface AuthenticatedUser {
   readonly actor: IdentifiedUser
@@ -48,7 +43,7 @@ export class Tokens {
     this.#parts = parts
   }
 
-  async logIn(client: string, { email, password }: Login): Promise<string> {
+  async logIn(client: string, { email, password }: Readonly<Record<'email' | 'password', string>>): Promise<string> {
     const loginKey = loginKeyOf(email)
     const attempt = `${client} ${loginKey}`
     await take(this.#parts.limits.perClient, client)
