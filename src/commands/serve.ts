@@ -17,7 +17,7 @@ export async function serve(config: Config): Promise<void> {
     process.exit(code)
   }
   const stop = async () => app?.stopAtOnce()
-  const fail = lastResort({ logger, stop, exit })
+  const fail = lastResort(logger, stop, exit)
   process.on('uncaughtException', fail)
   process.on('unhandledRejection', fail)
   // Registered before the start, because without a listener these signals end the process.

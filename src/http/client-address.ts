@@ -28,11 +28,6 @@ export class TrustedProxies {
     return clientKey(this.clientOf(request))
   }
 
-  /** Whether a trusted proxy sent this request, so that its other headers can be trusted too. */
-  sent({ socket }: IncomingMessage): boolean {
-    return this.includes(socket.remoteAddress ?? '')
-  }
-
   includes(address: string): boolean {
     return this.#trusts?.(address, 0) ?? false
   }

@@ -164,21 +164,13 @@ async function until(done: () => boolean, deadline: number): Promise<void> {
   while (!done() && performance.now() < deadline) await delay(10)
 }
 
-interface LastResort {
-  readonly logger: Logger
-  /** Stops serving gracefully: accepts nothing new and finishes the requests in progress. */
-  readonly stop: () => Promise<unknown>
-  /** Flushes the log and ends the process. */
-  readonly exit: (code: number) => void
-}
-
 /**
  * Handles an uncaught error. The state of the process is unknown then, so it logs the error, lets the requests in
  * progress finish, and exits. It exits at once after a second such error, and after a timeout in any case.
  */
-export function lastResort({ logger, stop, exit }: LastResort): (error: unknown) => void {
+export function lastResort(logger: Logger, stop: () => Promise<unknown>, exit: (code: number) => void) {
   let stopping = false
-  return error => {
+  return (error: unknown) => {
     logger.fatal({ err: error }, stopping ? 'Another unhandled error: exiting' : 'Unhandled error: stopping')
     if (stopping) return exit(1)
     stopping = true

@@ -1,7 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { FastifyInstance } from 'fastify'
-import { once, serveAssets } from './files.ts'
+import { once } from './files.ts'
 
 /** `api/openapi.yaml`. It is read at its first use, because many processes never show it. */
 export const openApiDocument = once(async () => {
@@ -10,8 +9,3 @@ export const openApiDocument = once(async () => {
 })
 
 const file = join(import.meta.dirname, '..', '..', 'api', 'openapi.yaml')
-
-/** `GET /openapi.json`. */
-export function serveDocument(server: FastifyInstance): void {
-  serveAssets(server, { 'openapi.json': async () => JSON.stringify(await openApiDocument()) })
-}

@@ -116,19 +116,14 @@ export function countUnserved(limit: RateLimit | undefined, refuse: Refuse): Cou
 export type CountUnserved = (request: Pick<IncomingMessage, 'socket' | 'headers'>) => void
 
 /** For GraphQL operations over a WebSocket: each counts like a request to `/graphql`, and waits like one. */
-export function socketLimit(limit: RateLimit | undefined): SocketLimit {
+export function socketLimit(limit: RateLimit | undefined) {
   if (limit === undefined || !limitedPaths(limit.paths)('/graphql')) return { takeFor: () => () => undefined }
   const { limiter, proxies, atOnce } = limit
-  const takeFor: SocketLimit['takeFor'] = request => {
+  const takeFor = (request: IncomingMessage) => {
     const client = proxies.keyOf(request)
     return () => limiter.take(client)
   }
   return { takeFor, atOnce }
-}
-
-interface SocketLimit {
-  readonly takeFor: (request: IncomingMessage) => () => ReturnType<RateLimiter['take']> | undefined
-  readonly atOnce?: RequestsAtOnce
 }
 
 /**

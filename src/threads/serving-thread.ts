@@ -66,7 +66,7 @@ const exit = (code: number) => {
   process.exit(code) // ends this thread only
 }
 const stop = async () => app?.stopAtOnce()
-const fail = lastResort({ logger, stop, exit })
+const fail = lastResort(logger, stop, exit)
 process.on('uncaughtException', fail)
 process.on('unhandledRejection', fail)
 

@@ -7,7 +7,7 @@ import { demoLogin } from '../core/demo.ts'
 import { serveGraphiqlAssets } from '../graphql/http/graphiql/page.ts'
 import type { TrustedProxies } from '../http/client-address.ts'
 import { serveAssets, servePublicFiles } from '../http/files.ts'
-import { serveDocument } from '../http/openapi.ts'
+import { openApiDocument } from '../http/openapi.ts'
 import { serveApiReference } from '../http/pages/api-reference.ts'
 import { serveConsole } from '../http/pages/console.ts'
 import { servePageAssets, showMissing } from '../http/pages/frame.ts'
@@ -26,7 +26,7 @@ export async function serveForDevelopers(server: FastifyInstance, config: Config
   const { proxies, demoLoginWorks, publicFolder } = parts
   const shownLogin = demoLoginWorks ? demoLogin : undefined
   serveHome(server, { ...config, demoLogin: shownLogin, proxies })
-  serveDocument(server)
+  serveAssets(server, { 'openapi.json': async () => JSON.stringify(await openApiDocument()) })
   if (publicFolder !== undefined) await servePublicFiles(server, publicFolder)
   // So that a page can import it without a build.
   if (publicFolder !== undefined || config.explorers) serveAssets(server, { 'client.js': () => readFile(clientScript) })

@@ -52,7 +52,7 @@ function watched() {
     stops++
     return stopped.promise
   }
-  const fail = lastResort({ logger, stop, exit: code => exits.push(code) })
+  const fail = lastResort(logger, stop, code => exits.push(code))
   return { fail, logs, exits, stopped, stops: () => stops }
 }
 

@@ -56,7 +56,7 @@ export function serveHome(server: FastifyInstance, options: HomeOptions): void {
 
 /** The address by which the client reached us. A `Host` that is not a plain name or address is not repeated. */
 function origin({ headers, raw }: FastifyRequest, proxies: TrustedProxies): string {
-  const isSecure = headers['x-forwarded-proto'] === 'https' && proxies.sent(raw)
+  const isSecure = headers['x-forwarded-proto'] === 'https' && proxies.includes(raw.socket.remoteAddress ?? '')
   const { host = '' } = headers
   return `${isSecure ? 'https' : 'http'}://${plainHost.test(host) ? host : `127.0.0.1:${raw.socket.localPort}`}`
 }
