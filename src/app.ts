@@ -22,6 +22,7 @@ import { refuseOtherMethods } from './http/routing.ts'
 import { createServer } from './http/server.ts'
 import { mostUnread, Unread } from './http/unread.ts'
 import { Janitor } from './lib/janitor.ts'
+import { oneAtATime } from './lib/one-at-a-time.ts'
 import { Links } from './rest/links.ts'
 import { serveRest } from './rest/serve.ts'
 import { readOrCreateKeys } from './security/keys.ts'
@@ -127,11 +128,7 @@ export async function startApp(config: Config, { stalledMs, mailEveryMs, ...give
     parts.use(new Janitor(() => store.events.purge(), observer))
   }
   const all = parts.move()
-  let stopped: Promise<void> | undefined
-  const stop = () => {
-    stopped ??= all.disposeAsync()
-    return stopped
-  }
+  const stop = oneAtATime(() => all.disposeAsync())
   return running(base, { url, demoLoginWorks, lifecycle, sockets, signer, readKeys, stop })
 }
 

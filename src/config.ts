@@ -1,5 +1,3 @@
-import { readFileSync } from 'node:fs'
-import { parseEnv } from 'node:util'
 import { ConfigError } from './core/errors.ts'
 import {
   parseChoice,
@@ -28,15 +26,12 @@ export type Environment = Readonly<Record<string, string | undefined>>
 
 /** The variables of the process. A `.env` file in the current folder adds those that the process does not set. */
 export function processEnvironment(): Environment {
-  let file: Environment = {}
   try {
-    file = parseEnv(readFileSync('.env', 'utf8'))
+    process.loadEnvFile()
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw new ConfigError('.env: cannot be read')
   }
-  // The packages of OpenTelemetry read more variables than the settings, themselves: headers, certificates, attributes.
-  for (const [name, value] of Object.entries(file)) if (name.startsWith('OTEL_')) process.env[name] ??= value
-  return { ...file, ...process.env }
+  return process.env
 }
 
 export function readConfig(environment: Environment) {

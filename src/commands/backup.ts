@@ -19,7 +19,7 @@ export async function backup(config: Config, given: string | undefined): Promise
   const stop = new AbortController()
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.once(signal, () => stop.abort(signal))
   try {
-    await backUpDatabase(database, file, { stop: stop.signal, environment: processEnvironment() })
+    await backUpDatabase(database, file, stop.signal, processEnvironment())
   } catch (error) {
     if (stop.signal.aborted) process.kill(process.pid, stop.signal.reason) // it has no listener any more
     const { code = '', syscall, errcode } = error as NodeJS.ErrnoException & { errcode?: number }

@@ -19,7 +19,7 @@ export async function createUser(config: Config, options: Options): Promise<void
   const { email, name = String(email).split('@')[0], 'password-stdin': fromStdin = false } = options
   const role = roleOf(options.role ?? 'member')
   requireDatabase(config)
-  const password = fromStdin ? await firstLine() : randomBytes(15).toString('base64url')
+  const password = fromStdin ? (await text(process.stdin)).split(/\r?\n/, 1)[0] : randomBytes(15).toString('base64url')
   const user = { email: userRules.email(email), name: userRules.name(name) }
   const hash = await new Argon2Passwords().hash(userRules.password(password))
   const values = { ...profileOf(() => null), ...user, password: { hash }, tokenVersion: systemRandomness.id() }
@@ -40,7 +40,10 @@ export async function listUsers(config: Config, options: Options): Promise<void>
     let page: readonly Account[] = []
     do {
       page = await store.listAccounts(page.at(-1)?.id ?? 0, pageSize)
-      for (const user of page) if (role === undefined || user.role === role) console.log(line(user))
+      for (const { id, canLogIn, email, name, ...user } of page.filter(
+        user => role === undefined || user.role === role,
+      ))
+        console.log([id, user.role, canLogIn ? 'yes' : 'no', harmless(email), harmless(name)].join('\t'))
     } while (page.length === pageSize)
   })
 }
@@ -65,17 +68,8 @@ function roleOf(word: unknown): Role {
   return role
 }
 
-async function firstLine(): Promise<string> {
-  const [line = ''] = (await text(process.stdin)).split(/\r?\n/)
-  return line
-}
-
 /** The number of users that are read at a time. */
 const pageSize = 1000
-
-function line({ id, role, canLogIn, email, name }: Account): string {
-  return [id, role, canLogIn ? 'yes' : 'no', harmless(email), harmless(name)].join('\t')
-}
 
 /**
  * Replaces control and format characters and line separators. Users choose these texts. They must not control the

@@ -2,17 +2,11 @@ import { createTransport } from 'nodemailer'
 import { parseConnectionUrl } from 'nodemailer/lib/shared'
 import type { Mailer } from '../core/ports.ts'
 
-export interface SmtpSettings {
-  /** smtp:// or smtps://, with options of nodemailer. */
-  readonly url: string
-  readonly from: string
-}
-
 /**
  * Sends mails to a server. Certificates are checked, and beyond this machine the connection must be encrypted, unless
  * the address says otherwise. Short timeouts, so that a server that hangs does not hold other mails for long.
  */
-export function smtpMailer({ url, from }: SmtpSettings, timeoutMs = 5_000): Mailer {
+export function smtpMailer({ url, from }: Readonly<Record<'url' | 'from', string>>, timeoutMs = 5_000): Mailer {
   const given = parseConnectionUrl(url)
   const transport = createTransport({
     requireTLS: !given.secure && !isLoopback(given.host ?? ''),

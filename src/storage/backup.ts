@@ -7,21 +7,16 @@ import { Worker } from 'node:worker_threads'
 import type { DatabaseAddress } from './database.ts'
 import type { CopyData } from './sqlite/copy-thread.ts'
 
-export interface BackupOptions {
-  /** Stopping does not end the thread that copies SQLite, which takes no messages: the caller has to end the process. */
-  readonly stop: AbortSignal
-  /** For the program of PostgreSQL. */
-  readonly environment: Readonly<Record<string, string | undefined>>
-}
-
 /**
  * Copies a snapshot of a database to a file that only its owner may read, even while servers write to it. The copy gets
- * its name when it is complete and on the disk. A draft stays only if the process is killed.
+ * its name when it is complete and on the disk. A draft stays only if the process is killed. `stop` does not end the thread
+ * that copies SQLite, which takes no messages: the caller has to end the process. `environment` is for `pg_dump`.
  */
 export async function backUpDatabase(
   address: DatabaseAddress,
   target: string,
-  { stop, environment }: BackupOptions,
+  stop: AbortSignal,
+  environment: Readonly<Record<string, string | undefined>>,
 ): Promise<void> {
   const folder = dirname(resolve(target))
   const draft = join(folder, `duet-backup-${randomUUID()}${draftEnding}`)
