@@ -40,10 +40,9 @@ export async function listUsers(config: Config, options: Options): Promise<void>
     let page: readonly Account[] = []
     do {
       page = await store.listAccounts(page.at(-1)?.id ?? 0, pageSize)
-      for (const { id, canLogIn, email, name, ...user } of page.filter(
-        user => role === undefined || user.role === role,
-      ))
-        console.log([id, user.role, canLogIn ? 'yes' : 'no', harmless(email), harmless(name)].join('\t'))
+      for (const { email, name, ...user } of page)
+        if (role === undefined || user.role === role)
+          console.log([user.id, user.role, user.login, harmless(email), harmless(name)].join('\t'))
     } while (page.length === pageSize)
   })
 }

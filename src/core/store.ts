@@ -80,7 +80,7 @@ export type ListedUser = User | { readonly id: number; readonly json: Uint8Array
 export interface Account {
   readonly id: number
   readonly role: Role
-  readonly canLogIn: boolean
+  readonly login: 'yes' | 'no'
   readonly email: string
   readonly name: string
 }

@@ -7,10 +7,9 @@ import { revoked } from './actors.ts'
 export const roleVerbs = {
   /** For an operator, who can always make another admin. */
   *setRole(user: { id: number } | { loginKey: string }, role: Role, tokenVersion: string): Steps<'set' | 'absent'> {
-    const [row] =
-      'id' in user
-        ? yield sql`update users set role = ${role}, token_mark = ${tokenVersion} where id = ${user.id} returning id`
-        : yield sql`update users set role = ${role}, token_mark = ${tokenVersion} where login_key = ${user.loginKey} returning id`
+    const [id, loginKey] = 'id' in user ? [user.id, null] : [null, user.loginKey]
+    const [row] = yield sql`update users set role = ${role}, token_mark = ${tokenVersion}
+                            where id = ${id} or login_key = ${loginKey} returning id`
     if (row === undefined) return 'absent'
     yield revoked(Number(row[0]))
     return 'set'

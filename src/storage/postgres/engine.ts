@@ -1,16 +1,14 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { BroadcastChannel } from 'node:worker_threads'
 import { AppError, fault, unavailable } from '../../core/errors.ts'
-import type { StoreObserver } from '../../core/ports.ts'
 import { Queue } from '../../core/queue.ts'
 import { waited } from '../../lib/waits.ts'
 import { bounds } from '../bounds.ts'
 import type { Engine, EngineOptions } from '../engine.ts'
 import { postgresDialect } from '../select/dialect.ts'
 import { type Row, type Statement, sql } from '../sql.ts'
-import type { Timeouts } from '../timeouts.ts'
-import type { ArgsOf, Catalogue, OutcomeOf, Steps, Verb, Verbs } from '../verb.ts'
-import { type Failure, failureOf, isDiskFull, postgresError } from './errors.ts'
+import type { ArgsOf, OutcomeOf, Steps, Verb, Verbs } from '../verb.ts'
+import { diskFull, type Failure, failureOf, postgresError, sqlState } from './errors.ts'
 import { type PoolOptions, PostgresPool } from './pool.ts'
 import { localTimeouts } from './settings.ts'
 import { transact } from './transact.ts'
@@ -23,10 +21,7 @@ export class PostgresEngine<V extends Verbs> implements Engine<V> {
     waiting: () => this.#pool.waiting + this.#writers.waiting,
   }
   readonly #pool: PostgresPool
-  readonly #catalogue: Catalogue<V>
-  readonly #observer: StoreObserver
-  readonly #timeouts: Timeouts
-  readonly #pooler: boolean
+  readonly #options: EngineOptions<V> & PoolOptions
   /** Limits the writes that run at once, so that connections stay free for reads while writes wait in PostgreSQL. */
   readonly #writers: Queue
   /** Posts that are being written. */
@@ -37,10 +32,7 @@ export class PostgresEngine<V extends Verbs> implements Engine<V> {
 
   constructor(options: EngineOptions<V> & PoolOptions) {
     this.#pool = new PostgresPool(options)
-    this.#catalogue = options.catalogue
-    this.#observer = options.observer
-    this.#timeouts = options.timeouts
-    this.#pooler = options.pooler
+    this.#options = options
     const atOnce = Math.max(1, Math.floor((options.poolMax * 4) / 5))
     this.#writers = new Queue({ atOnce, mayWait: bounds.waiting })
     this.#fullDisk = new BroadcastChannel(`full disk of ${options.url}`)
@@ -52,19 +44,19 @@ export class PostgresEngine<V extends Verbs> implements Engine<V> {
 
   async read(statement: Statement): Promise<readonly Row[]> {
     const started = performance.now()
-    const deadline = started + this.#timeouts.operation
+    const deadline = started + this.#options.timeouts.operation
     const statements = [statement]
     try {
       const send = () => this.#pool.use(deadline, session => session.send(statements, deadline))
       const [rows = []] = await this.#withRetries(deadline, send)
       return rows
     } finally {
-      this.#observer.read((performance.now() - started) / 1000)
+      this.#options.observer.read((performance.now() - started) / 1000)
     }
   }
 
   async write<Name extends keyof V & string>(name: Name, ...args: ArgsOf<V[Name]>): Promise<OutcomeOf<V[Name]>> {
-    const verb: Verb | undefined = this.#catalogue.verbs[name]
+    const verb: Verb | undefined = this.#options.catalogue.verbs[name]
     if (verb === undefined) throw fault(new Error(`No verb is called ${name}`))
     const started = performance.now()
     try {
@@ -73,11 +65,11 @@ export class PostgresEngine<V extends Verbs> implements Engine<V> {
         waited('queue', started)
         return this.#transact(() => verb(...given), started)
       }
-      const outcome = await this.#inTurn(this.#catalogue.postOf?.(name, given), () => this.#writers.run(write))
-      this.#observer.commit(1)
+      const outcome = await this.#inTurn(this.#options.catalogue.postOf?.(name, given), () => this.#writers.run(write))
+      this.#options.observer.commit(1)
       return outcome as OutcomeOf<V[Name]>
     } finally {
-      this.#observer.write((performance.now() - started) / 1000)
+      this.#options.observer.write((performance.now() - started) / 1000)
     }
   }
 
@@ -112,13 +104,13 @@ export class PostgresEngine<V extends Verbs> implements Engine<V> {
   }
 
   #transact(steps: () => Steps<unknown>, started: number): Promise<unknown> {
-    const deadline = started + this.#timeouts.operation
+    const deadline = started + this.#options.timeouts.operation
     const transaction = () =>
       this.#pool.use(deadline, session => {
         // A transaction that begins too late would be cut off in the middle, and its connection would be lost too.
         if (this.#isTooLate(deadline)) throw unavailable(new Error('Too late to begin'))
-        const settings = this.#pooler ? localTimeouts(this.#timeouts) : []
-        return transact(session, settings, steps(), { deadline, commitMs: this.#timeouts.commit })
+        const settings = this.#options.pooler ? localTimeouts(this.#options.timeouts) : []
+        return transact(session, settings, steps(), { deadline, commitMs: this.#options.timeouts.commit })
       })
     return this.#withRetries(deadline, transaction)
   }
@@ -134,7 +126,7 @@ export class PostgresEngine<V extends Verbs> implements Engine<V> {
         return await work()
       } catch (error) {
         if (error instanceof AppError) throw error
-        if (isDiskFull(error)) this.#noteFullDisk()
+        if (sqlState(error) === diskFull) this.#noteFullDisk()
         const { most, pauseMs } = retries[failureOf(error)]
         if (tries >= most) throw postgresError(error)
         const pause = Math.random() * pauseMs * Math.min(tries, 10)
@@ -150,7 +142,7 @@ export class PostgresEngine<V extends Verbs> implements Engine<V> {
   }
 
   #isTooLate(deadline: number): boolean {
-    return performance.now() + this.#timeouts.begin > deadline
+    return performance.now() + this.#options.timeouts.begin > deadline
   }
 }
 

@@ -40,19 +40,14 @@ export function postgresError(error: unknown): AppError {
 }
 
 /** The server, or the role, has no connection left for us. */
-export function isTooManyConnections(error: unknown): boolean {
-  return sqlState(error) === '53300'
-}
-
-export function isDiskFull(error: unknown): boolean {
-  return sqlState(error) === '53100'
-}
+export const tooManyConnections = '53300'
+export const diskFull = '53100'
 
 function isStalePlan(error: unknown): boolean {
   return sqlState(error) === '0A000' && (error as Error).message.includes('cached plan')
 }
 
-function sqlState(error: unknown): string | undefined {
+export function sqlState(error: unknown): string | undefined {
   const code = error instanceof Error && 'code' in error ? error.code : undefined
   // Every SQLSTATE contains a digit; codes of the operating system (EPIPE) do not.
   return typeof code === 'string' && /^(?=.*\d)[\dA-Z]{5}$/.test(code) ? code : undefined

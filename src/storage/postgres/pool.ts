@@ -6,7 +6,7 @@ import { waited } from '../../lib/waits.ts'
 import { whenLate } from '../../lib/within.ts'
 import { bounds } from '../bounds.ts'
 import type { Timeouts } from '../timeouts.ts'
-import { isTooManyConnections, postgresError } from './errors.ts'
+import { postgresError, sqlState, tooManyConnections } from './errors.ts'
 import { PostgresSession } from './session.ts'
 import { planning, timeoutSettings } from './settings.ts'
 
@@ -89,7 +89,7 @@ export class PostgresPool implements AsyncDisposable {
       this.#lend(await this.#connect())
     } catch (error) {
       this.#open--
-      if (isTooManyConnections(error)) {
+      if (sqlState(error) === tooManyConnections) {
         this.#refused = { error, until: performance.now() + refusedMs }
         setTimeout(() => this.#grow(), refusedMs / 100) // for the case that other programs have all connections
       } else {

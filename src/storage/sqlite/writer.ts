@@ -12,10 +12,7 @@ import type { Committed, FromWriter, ToWriter } from './writer-thread.ts'
 
 /** A serving thread's side of the writer thread. Verbs of one turn of the event loop are sent together. */
 export class SqliteWriter implements AsyncDisposable {
-  readonly #connect: (port: MessagePort) => void
-  readonly #now: () => number
-  readonly #observer: StoreObserver
-  readonly #timeouts: Timeouts
+  readonly #options: WriterOptions
   readonly #waiting = new Map<number, Waiting>()
   #port: MessagePort | undefined
   #ended: Promise<unknown> = Promise.resolve()
@@ -26,12 +23,9 @@ export class SqliteWriter implements AsyncDisposable {
   /** What the writer thread has told about the file. */
   loss: AppError | undefined
 
-  constructor({ connect, now, observer, timeouts }: WriterOptions) {
-    this.#connect = connect
-    this.#now = now
-    this.#observer = observer
-    this.#timeouts = timeouts
-    this.#watch = setInterval(() => this.#refuseForgotten(), timeouts.operation).unref()
+  constructor(options: WriterOptions) {
+    this.#options = options
+    this.#watch = setInterval(() => this.#refuseForgotten(), options.timeouts.operation).unref()
     this.#port = this.#open()
   }
 
@@ -43,7 +37,7 @@ export class SqliteWriter implements AsyncDisposable {
     return new Promise((resolve, reject) => {
       const id = ++this.#lastId
       this.#waiting.set(id, { verb, settle: { resolve, reject }, since: performance.now(), waits: waitsNow() })
-      this.#outgoing.push([id, verb, args as readonly never[], this.#now()])
+      this.#outgoing.push([id, verb, args as readonly never[], this.#options.now()])
       if (this.#outgoing.length === 1) setImmediate(() => this.#send())
     })
   }
@@ -70,7 +64,7 @@ export class SqliteWriter implements AsyncDisposable {
     this.#ended = once(port1, 'close')
     port1.on('message', (text: string) => this.#receive(JSON.parse(text) as FromWriter))
     port1.on('close', () => this.#lost(port1))
-    this.#connect(port2)
+    this.#options.connect(port2)
     return port1
   }
 
@@ -79,7 +73,7 @@ export class SqliteWriter implements AsyncDisposable {
       this.loss = unavailable(new Error(message.lost))
       return
     }
-    if (message.verbs > 0) this.#observer.commit(message.verbs)
+    if (message.verbs > 0) this.#options.observer.commit(message.verbs)
     const now = performance.now()
     for (const [id, outcome, error] of message.results) {
       const settle = this.#take(id, now, message)
@@ -96,7 +90,7 @@ export class SqliteWriter implements AsyncDisposable {
     this.#waiting.delete(id)
     waiting.settle = undefined
     if (took !== undefined && waits !== undefined) recordWaits(waiting, waits, took, now)
-    if (verb !== pingVerb) this.#observer.write((now - since) / 1000)
+    if (verb !== pingVerb) this.#options.observer.write((now - since) / 1000)
     return settle
   }
 
@@ -104,7 +98,7 @@ export class SqliteWriter implements AsyncDisposable {
   #refuseForgotten(): void {
     const now = performance.now()
     for (const [id, { since }] of this.#waiting) {
-      if (since > now - this.#timeouts.hang) return
+      if (since > now - this.#options.timeouts.hang) return
       this.#take(id, now)?.reject(outcomeUnknown(new Error('The disk does not respond')))
     }
   }
