@@ -6,14 +6,6 @@ import { within } from '../lib/within.ts'
 import type { ServingData, Started } from './serving-thread.ts'
 import { type Handlers, ThreadCalls } from './thread-calls.ts'
 
-export interface ServingParts {
-  readonly data: ServingData
-  /** What the thread may ask of the main thread. */
-  readonly handlers: Handlers
-  readonly onLog: (lines: string) => void
-  readonly onError: (error: unknown) => void
-}
-
 /** The main thread's side of a thread that serves. */
 export class Serving extends ThreadCalls {
   readonly index: number
@@ -21,7 +13,13 @@ export class Serving extends ThreadCalls {
   readonly metrics: () => Promise<MetricsOfThread | undefined>
   readonly #worker: Worker
 
-  constructor({ data, handlers, onLog, onError }: ServingParts) {
+  /** `handlers`: what the thread may ask of the main thread. */
+  constructor(
+    data: ServingData,
+    handlers: Handlers,
+    onLog: (lines: string) => void,
+    onError: (error: unknown) => void,
+  ) {
     const worker = new Worker(new URL('./serving-thread.ts', import.meta.url), {
       name: `serving ${data.index + 1}`,
       workerData: data,

@@ -110,18 +110,16 @@ class Supervisor implements App {
 
   #launch(index: number): Serving {
     const { passwords, logger, write } = this.#parts
-    const thread = new Serving({
-      data: { index, group: this.#group, config: this.#config, limits: this.#limits },
-      handlers: {
-        connectWriter: (port: MessagePort) => this.#database.connect(port),
-        hash: (password: string) => passwords.hash(password),
-        matches: (password: string, hash: string | undefined) => passwords.matches(password, hash),
-        stoppedListening: () => this.#stoppedListening(),
-        collectMetrics: () => this.#collectMetrics(),
-      },
-      onLog: write,
-      onError: err => logger.error({ err, thread: index + 1 }, 'A serving thread failed'),
-    })
+    const data = { index, group: this.#group, config: this.#config, limits: this.#limits }
+    const handlers = {
+      connectWriter: (port: MessagePort) => this.#database.connect(port),
+      hash: (password: string) => passwords.hash(password),
+      matches: (password: string, hash: string | undefined) => passwords.matches(password, hash),
+      stoppedListening: () => this.#stoppedListening(),
+      collectMetrics: () => this.#collectMetrics(),
+    }
+    const failed = (err: unknown) => logger.error({ err, thread: index + 1 }, 'A serving thread failed')
+    const thread = new Serving(data, handlers, write, failed)
     this.#threads.set(index, thread)
     return thread
   }

@@ -17,7 +17,12 @@ test('a thread that is late with its metrics is counted with what it told last',
 test('calls to a thread that ends without an answer are rejected, and so are later ones', async () => {
   const errors: unknown[] = []
   const data = {} as ServingData // without settings the thread fails while it loads
-  const thread = new Serving({ data, handlers: {}, onLog() {}, onError: error => errors.push(error) })
+  const thread = new Serving(
+    data,
+    {},
+    () => {},
+    error => errors.push(error),
+  )
   for (let times = 0; times < 2; times++)
     await assert.rejects(within(thread.call('reloadKeys'), 'an error'), /The other thread has ended/)
   assert.equal(errors.length, 1)

@@ -98,7 +98,7 @@ export class Socket implements Wire {
     if (this.#ping !== undefined) return void this.#stream.destroy()
     // Random, so that a client cannot answer on one socket with a ping that it read on another.
     this.#ping = Buffer.from(randomUUID().slice(0, 8))
-    this.#stream.write(Buffer.concat([pingHead, this.#ping]))
+    this.#websocket.ping(this.#ping)
   }
 
   /** Whether the socket is open and the client reads. Closes the socket if too many bytes wait. */
@@ -146,8 +146,5 @@ const mostWaiting = 1024 * 1024
 const small = 4096
 /** How long a client may take to read the remaining bytes and to answer the close frame. */
 const closeTimeoutMs = 5_000
-
-/** The beginning of a ping frame of eight bytes. */
-const pingHead = Buffer.from([0x89, 8])
 
 const openState = 1
