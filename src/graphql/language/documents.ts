@@ -60,7 +60,7 @@ export class Documents {
     if (errors.length > 0) throw refusalFromGraphQL('GRAPHQL_VALIDATION_FAILED', errors)
     const isKept = this.#used.again(text)
     // Parse again without locations, because they keep every token of the text in memory.
-    const document = new ValidDocument(text, parse(text, { noLocation: true }), isKept, this.#options)
+    const document = validDocument(text, parse(text, { noLocation: true }), isKept, this.#options)
     if (isKept) this.#known.set(text, document)
     waited('parse', begun)
     return document
@@ -113,89 +113,71 @@ function tooLarge(reason: string) {
   return refusal('DOCUMENT_TOO_LARGE', `The document ${reason}.`)
 }
 
-export class ValidDocument {
-  readonly operations: readonly PreparedOperation[]
-  /** Whether the cache keeps it. */
-  readonly isKept: boolean
+export type ValidDocument = ReturnType<typeof validDocument>
+
+function validDocument(text: string, document: DocumentNode, isKept: boolean, options: DocumentsOptions) {
+  const treeOf = treesOf(options.schema, document)
   /** The approximate memory in bytes. */
-  readonly weight: number
-
-  constructor(text: string, document: DocumentNode, isKept: boolean, options: DocumentsOptions) {
-    const treeOf = treesOf(options.schema, document)
-    this.isKept = isKept
-    this.weight = 2 * text.length + ((document.tokenCount ?? 0) + 1) * bytesPerToken
-    this.operations = document.definitions
-      .filter(definition => definition.kind === Kind.OPERATION_DEFINITION)
-      .map(definition => new PreparedOperation(definition, treeOf(definition), this, options))
-  }
-
+  const weight = 2 * text.length + ((document.tokenCount ?? 0) + 1) * bytesPerToken
+  const operations = document.definitions
+    .filter(definition => definition.kind === Kind.OPERATION_DEFINITION)
+    .map(definition => preparedOperation(definition, treeOf(definition), { isKept, weight }, options))
   /** The operation with this name, or the only operation if there is no name. */
-  operation(name: string | undefined): PreparedOperation {
-    const [first, ...others] = this.operations
-    const named = name === undefined ? first : this.operations.find(operation => operation.name === name)
+  const operation = (name: string | undefined): PreparedOperation => {
+    const [first, ...others] = operations
+    const named = name === undefined ? first : operations.find(operation => operation.name === name)
     const refuse = (message: string) => refusal('OPERATION_RESOLUTION_FAILURE', message)
     if (named === undefined) throw refuse(`There is no operation named "${echo(name ?? '')}".`)
     if (name === undefined && others.length > 0)
       throw refuse('The document has several operations: operationName must choose one.')
     return named
   }
+  return { operations, operation, weight }
 }
 
 /** Estimated memory per token of a cached document, for its tree and syntax nodes, in addition to the text. */
 const bytesPerToken = 200
 
 /** An operation of a valid document. It can run with any variables. */
-export class PreparedOperation {
-  /** A unique id of this object. The same operation gets another id if it is prepared again. Ends with a blank. */
-  readonly id = `${++prepared} `
-  readonly kind: OperationDefinitionNode['operation']
-  readonly name: string | undefined
-  readonly tree: readonly Node[]
-  /** The fields of the root type that it asks for, as the schema names them. */
-  readonly roots: readonly string[]
-  readonly variableNames: readonly string[]
-  readonly document: Pick<ValidDocument, 'isKept' | 'weight'>
-  readonly #definition: OperationDefinitionNode
-  readonly #options: DocumentsOptions
+export type PreparedOperation = ReturnType<typeof preparedOperation>
+
+function preparedOperation(
+  { operation: kind, name, variableDefinitions = [] }: OperationDefinitionNode,
+  tree: readonly Node[],
+  document: { readonly isKept: boolean; readonly weight: number },
+  { schema, suggestions }: DocumentsOptions,
+) {
+  const variableNames = variableDefinitions.map(({ variable }) => variable.name.value)
   /** The cost without variables, which never changes. */
-  #cost: Cost | undefined
-
-  constructor(
-    definition: OperationDefinitionNode,
-    tree: readonly Node[],
-    { isKept, weight }: ValidDocument,
-    options: DocumentsOptions,
-  ) {
-    this.kind = definition.operation
+  let ownCost: Cost | undefined
+  return {
+    /** A unique id of this object. The same operation gets another id if it is prepared again. Ends with a blank. */
+    id: `${++prepared} `,
+    kind,
     // Copied, because a part of the client's text would keep all of it in memory, as long as a subscription has the name.
-    this.name = definition.name && Buffer.from(definition.name.value).toString()
-    this.tree = tree
-    this.roots = rootsOf(tree)
-    this.variableNames = (definition.variableDefinitions ?? []).map(({ variable }) => variable.name.value)
-    this.document = { isKept, weight }
-    this.#definition = definition
-    this.#options = options
-  }
-
-  /** The variables of a request, coerced to the types of the schema, with defaults filled in. */
-  coerce(inputs: Fields): Variables {
-    const { variableDefinitions = [] } = this.#definition
-    if (variableDefinitions.length === 0) return none
-    const { schema, suggestions } = this.#options
-    // The schema takes no objects and no lists, and graphql-js would print all that was sent into its message.
-    const nested = this.variableNames.find(name => Object.hasOwn(inputs, name) && Object(inputs[name]) === inputs[name])
-    if (nested !== undefined)
-      throw refusal('BAD_USER_INPUT', `Variable "$${nested}" has invalid value: it must be a single value.`)
-    const options = { maxErrors, hideSuggestions: !suggestions }
-    const { variableValues, errors } = getVariableValues(schema, variableDefinitions, inputs, options)
-    if (errors !== undefined) throw refusalFromGraphQL('BAD_USER_INPUT', errors)
-    return variableValues.coerced
-  }
-
-  cost(variables: Variables): Cost {
-    if (variables !== none) return costOf(this.tree, variables)
-    this.#cost ??= costOf(this.tree, none)
-    return this.#cost
+    name: name && Buffer.from(name.value).toString(),
+    tree,
+    /** The fields of the root type that it asks for, as the schema names them. */
+    roots: rootsOf(tree),
+    variableNames,
+    document,
+    /** The variables of a request, coerced to the types of the schema, with defaults filled in. */
+    coerce(inputs: Fields): Variables {
+      if (variableNames.length === 0) return none
+      // The schema takes no objects and no lists, and graphql-js would print all that was sent into its message.
+      const nested = variableNames.find(name => Object.hasOwn(inputs, name) && Object(inputs[name]) === inputs[name])
+      if (nested !== undefined)
+        throw refusal('BAD_USER_INPUT', `Variable "$${nested}" has invalid value: it must be a single value.`)
+      const options = { maxErrors, hideSuggestions: !suggestions }
+      const { variableValues, errors } = getVariableValues(schema, variableDefinitions, inputs, options)
+      if (errors !== undefined) throw refusalFromGraphQL('BAD_USER_INPUT', errors)
+      return variableValues.coerced
+    },
+    cost(variables: Variables): Cost {
+      if (variables !== none) return costOf(tree, variables)
+      ownCost ??= costOf(tree, none)
+      return ownCost
+    },
   }
 }
 
