@@ -87,10 +87,7 @@ export function readConfig(environment: Environment) {
     logLevel: choice('LOG_LEVEL', logLevels),
     logRequests: choice('LOG_REQUESTS', ['all', 'errors']),
     slowOperationMs: integer('SLOW_OPERATION_MS', 0, 600_000),
-    tracesEndpoint: parseTracesEndpoint(
-      read('OTEL_EXPORTER_OTLP_ENDPOINT'),
-      read('OTEL_EXPORTER_OTLP_TRACES_ENDPOINT'),
-    ),
+    tracesEndpoint: parseTracesEndpoint(read),
     serviceName: text('OTEL_SERVICE_NAME', token, tokenRule),
     tracesSampler: text('OTEL_TRACES_SAMPLER', sampler, 'is not a sampler'),
     tracesRatio: Number(text('OTEL_TRACES_SAMPLER_ARG', ratio, 'must be a number from 0 to 1')),

@@ -122,7 +122,8 @@ export function parseHosts(value: string): readonly string[] {
 }
 
 /** OpenTelemetry appends the path of traces to the common address, and to the other one nothing. */
-export function parseTracesEndpoint(common: string, own: string): string | undefined {
+export function parseTracesEndpoint(read: (name: SettingName) => string): string | undefined {
+  const [common, own] = [read('OTEL_EXPORTER_OTLP_ENDPOINT'), read('OTEL_EXPORTER_OTLP_TRACES_ENDPOINT')]
   if (common + own === '') return undefined
   const name = own === '' ? 'OTEL_EXPORTER_OTLP_ENDPOINT' : 'OTEL_EXPORTER_OTLP_TRACES_ENDPOINT'
   const address = own || `${common.replace(/\/$/, '')}/v1/traces`

@@ -2,7 +2,7 @@ import * as api from '@opentelemetry/api'
 import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-proto'
 import { detectResources, resourceAttributesEnvDetector, resourceFromAttributes } from '@opentelemetry/resources'
 import * as sdk from '@opentelemetry/sdk-trace'
-import type { Awaited, Span, Wait } from '../lib/waits.ts'
+import type { Span } from '../lib/waits.ts'
 import { within } from '../lib/within.ts'
 
 export interface TracingSettings {
@@ -48,7 +48,7 @@ export class Tracing implements AsyncDisposable {
     const startTime = Date.now()
     const parent = context ? trace.setSpanContext(ROOT_CONTEXT, context) : ROOT_CONTEXT
     const span = this.#tracer.startSpan(name, { kind, links, startTime }, parent)
-    return span.isRecording() ? new TracedSpan(this.#tracer, span, startTime - performance.now()) : undefined
+    return span.isRecording() ? tracedSpan(this.#tracer, span, startTime - performance.now()) : undefined
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -56,37 +56,26 @@ export class Tracing implements AsyncDisposable {
   }
 }
 
-class TracedSpan implements Span {
-  readonly traceparent: string
-  readonly #tracer: api.Tracer
-  readonly #span: api.Span
-  readonly #context: api.Context
-  /** What `performance.now()` counts from, in milliseconds since 1970. The same for all parts, so that they fit together. */
-  readonly #origin: number
-
-  constructor(tracer: api.Tracer, span: api.Span, origin: number) {
-    const { traceId, spanId } = span.spanContext()
-    this.traceparent = `00-${traceId}-${spanId}-01`
-    this.#tracer = tracer
-    this.#span = span
-    this.#context = api.trace.setSpan(api.ROOT_CONTEXT, span)
-    this.#origin = origin
-  }
-
-  add(kind: Wait, since: number, until: number, what: Awaited = []): void {
-    if (until - since < leastMs && (kind === 'queue' || kind === 'client')) return
-    // Only the first word of each statement: the rest has names that clients choose.
-    const texts = typeof what === 'string' ? [what] : what.map(({ text }) => text)
-    const name = kind === 'statement' ? [kind, ...texts.map(text => /\w+/.exec(text)?.[0])].join(' ') : kind
-    this.#tracer.startSpan(name, { startTime: this.#origin + since }, this.#context).end(this.#origin + until)
-  }
-
-  /** `about`: the fields of the line in the log. */
-  end(about: object, isFailure: boolean): void {
-    for (const [field, value] of Object.entries(about))
-      if (value !== undefined) this.#span.setAttribute(attributes[field] ?? `duet.${field}`, value)
-    if (isFailure) this.#span.setStatus({ code: api.SpanStatusCode.ERROR })
-    this.#span.end(this.#origin + performance.now())
+/** `origin`: what `performance.now()` counts from, in milliseconds since 1970. All parts have the same, so they fit together. */
+function tracedSpan(tracer: api.Tracer, span: api.Span, origin: number): Span {
+  const { traceId, spanId } = span.spanContext()
+  const context = api.trace.setSpan(api.ROOT_CONTEXT, span)
+  return {
+    traceparent: `00-${traceId}-${spanId}-01`,
+    add(kind, since, until, what = []) {
+      if (until - since < leastMs && (kind === 'queue' || kind === 'client')) return
+      // Only the first word of each statement: the rest has names that clients choose.
+      const texts = typeof what === 'string' ? [what] : what.map(({ text }) => text)
+      const name = kind === 'statement' ? [kind, ...texts.map(text => /\w+/.exec(text)?.[0])].join(' ') : kind
+      tracer.startSpan(name, { startTime: origin + since }, context).end(origin + until)
+    },
+    /** `about`: the fields of the line in the log. */
+    end(about, isFailure) {
+      for (const [field, value] of Object.entries(about))
+        if (value !== undefined) span.setAttribute(attributes[field] ?? `duet.${field}`, value)
+      if (isFailure) span.setStatus({ code: api.SpanStatusCode.ERROR })
+      span.end(origin + performance.now())
+    },
   }
 }
 

@@ -4,7 +4,7 @@ import { unavailable } from '../../core/errors.ts'
 import { type SentError, toSent } from '../../core/sent-error.ts'
 import type { Catalogue, Steps } from '../verb.ts'
 import { isDamage, SqliteConnection } from './connection.ts'
-import { FileWatch } from './file-watch.ts'
+import { watchFile } from './file-watch.ts'
 import { commitTogether, type Job, pingVerb, type Result } from './group-commit.ts'
 
 /**
@@ -47,7 +47,7 @@ const closing = new Set<MessagePort>()
 let lost: string | undefined
 const connection = new SqliteConnection(path, 'write', busyMs)
 const [userVersion] = connection.run({ text: 'pragma user_version', values: [] })
-const watch = new FileWatch(path, Number(userVersion?.[0]))
+const watch = watchFile(path, Number(userVersion?.[0]))
 const verbs = { ...((await import(catalogueUrl)) as Catalogue).verbs, [pingVerb]: ping }
 setImmediate(flushCompileCache) // a process that is killed would keep nothing
 
@@ -154,7 +154,7 @@ function closeAll(): void {
   clearInterval(timer) // closing the file deletes its WAL file
   for (const port of [...ports.keys(), parent]) port.close()
   connection[Symbol.dispose]()
-  watch[Symbol.dispose]()
+  watch.close()
 }
 
 function send(port: MessagePort, message: FromWriter): void {

@@ -26,7 +26,7 @@ export class WriterWorker implements AsyncDisposable {
   #start(): Worker {
     const worker = new Worker(new URL('./writer-thread.ts', import.meta.url), {
       name: 'writer',
-      trackUnmanagedFds: false, // see `FileWatch`: closing its descriptor would release the locks of readers
+      trackUnmanagedFds: false, // see `watchFile`: closing its descriptor would release the locks of readers
       workerData: this.#data,
       resourceLimits: writerMemory,
     })
