@@ -105,7 +105,7 @@ export async function startApp(config: Config, { stalledMs, mailEveryMs, ...give
   // The server is created after the parts that it uses. So it is disposed first, and can use them until then.
   const server = createServer(config, { ...base, lifecycle, proxies, rateLimit, unread })
   parts.defer(() => shutDown(server, lifecycle))
-  serveHealth(server, { store, lifecycle, metrics, timeoutMs: config.databaseTimeoutMs })
+  serveHealth(server, lifecycle, metrics, store, config.databaseTimeoutMs)
   serveMetrics(server, metrics, lifecycle, config, common.collectMetrics)
   servePublicKeys(server, () => signer.publicKeys)
   const authenticate = authentication(server, tokens)

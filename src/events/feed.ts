@@ -125,7 +125,9 @@ export class Feed implements RecentEvents, AsyncDisposable {
       }
       for (const event of events) {
         if (event.kind === 'user-revoked') await this.#listener?.revoke(event.userId)
-        this.#add(event)
+        this.#place = event
+        this.#recent.push({ event, topics: topicsOf(event) })
+        if (this.#recent.length > mostRecent) this.#from = this.#recent.shift()?.event.position ?? this.#from
         this.#listener?.wake(event)
       }
       this.waitingSince = waitingSince
@@ -139,12 +141,6 @@ export class Feed implements RecentEvents, AsyncDisposable {
     this.#place = place
     this.#from = place.position
     this.#recent.length = 0
-  }
-
-  #add(event: Event): void {
-    this.#place = event
-    this.#recent.push({ event, topics: topicsOf(event) })
-    if (this.#recent.length > mostRecent) this.#from = this.#recent.shift()?.event.position ?? this.#from
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -9,11 +9,7 @@ import { argumentIn, type Variables } from './language/tree.ts'
 
 /** The entries of the answer, in order. Each is its constant JSON or a change. */
 export type MutationPlan = readonly (string | PlannedChange)[]
-
-interface PlannedChange {
-  readonly key: string
-  readonly change: (request: Request) => RequestedChange
-}
+type PlannedChange = ReturnType<typeof planChange>
 
 /** Plans all changes of an operation. They share one size limit. */
 export function planMutation({ tree }: PreparedOperation, variables: Variables, size: PlanSize): MutationPlan {
@@ -49,7 +45,7 @@ async function change(planned: readonly PlannedChange[], request: Request, posts
   }
 }
 
-function planChange(key: string, fields: Merged, variables: Variables, size: PlanSize): PlannedChange {
+function planChange(key: string, fields: Merged, variables: Variables, size: PlanSize) {
   const [{ name, args }] = fields
   const mutation = mutations[name]
   if (mutation === undefined) throw new Error(`src/graphql/mutation.ts has no ${name}`)

@@ -1,22 +1,20 @@
 import type { Posts } from '../core/posts/operations.ts'
 import type { PreparedOperation } from './language/documents.ts'
 import { introspect } from './language/introspection.ts'
-import { collect, type Plan, Planner, type Request, valuesOf } from './language/plan.ts'
+import { collect, Planner, type Request, valuesOf } from './language/plan.ts'
 import type { PlanSize } from './language/plans.ts'
 import type { Variables } from './language/tree.ts'
 
-export interface QueryPlan extends Plan {
-  /** Whether the query reads from the store. A query for `__typename` or introspection alone does not. */
-  readonly reads: boolean
-}
+export type QueryPlan = ReturnType<typeof planQuery>
 
-export function planQuery(operation: PreparedOperation, variables: Variables, size: PlanSize): QueryPlan {
+export function planQuery(operation: PreparedOperation, variables: Variables, size: PlanSize) {
   const planner = new Planner(variables, size)
   const fields = [...collect([operation.tree], variables)].map(([key, fields]) => {
     if (fields[0].kind !== 'introspection') return planner.atTop(key, fields)
     size.add()
     return { kind: 'json', key, slot: planner.slot(request => introspect(fields, request)) } as const
   })
+  /** A query for `__typename` or introspection alone does not read from the store. */
   const reads = fields.some(({ kind }) => kind === 'one' || kind === 'many')
   return { selection: { fields }, slots: planner.slots, reads }
 }

@@ -13,18 +13,17 @@ declare module 'fastify' {
   }
 }
 
-interface HealthParts {
-  readonly store: Pick<Store, 'ping'>
-  readonly lifecycle: Lifecycle
-  readonly metrics: Pick<Metrics, 'gauge'>
-  readonly timeoutMs: number
-}
-
 /**
  * `/health/live`: the process is running. `/health/ready`: it can receive traffic. The metrics tell the latter too, so
  * that an alert needs nobody else who asks.
  */
-export function serveHealth(server: FastifyInstance, { store, lifecycle, metrics, timeoutMs }: HealthParts): void {
+export function serveHealth(
+  server: FastifyInstance,
+  lifecycle: Lifecycle,
+  metrics: Metrics,
+  store: Pick<Store, 'ping'>,
+  timeoutMs: number,
+): void {
   const ping = oneAtATime(() => store.ping())
   const ready = async (timeoutMs: number) => {
     if (lifecycle.draining) throw unavailable(new Error('Shutting down'))

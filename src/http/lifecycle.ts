@@ -119,7 +119,9 @@ export async function shutDown(server: FastifyInstance, lifecycle: Lifecycle, ti
   while (!closed && performance.now() < begun + timeoutMs) {
     // A connection becomes idle after its last response, and would stay open for a next request.
     server.server.closeIdleConnections()
-    if (performance.now() > stopped + graceMs) closeUnused(lifecycle)
+    // Browsers connect in advance. Node treats a connection that has not sent anything as busy with its first request.
+    if (performance.now() > stopped + graceMs)
+      for (const connection of lifecycle.connections) if (connection.bytesRead === 0) connection.destroy()
     await Promise.race([closing, delay(10)])
   }
   if (!closed)
@@ -153,11 +155,6 @@ async function stopListening(server: FastifyInstance, lifecycle: Lifecycle): Pro
   await lifecycle.stoppedListening()
   lifecycle.held = undefined
   resolve(undefined)
-}
-
-// Browsers connect in advance. Node treats a connection that has not sent anything as busy with its first request.
-function closeUnused({ connections }: Lifecycle): void {
-  for (const connection of connections) if (connection.bytesRead === 0) connection.destroy()
 }
 
 async function until(done: () => boolean, deadline: number): Promise<void> {

@@ -44,15 +44,10 @@ function revisionsIn(name: string, header: string | undefined, mark: string): Re
   return compared.map(({ tag }) => tag.slice(0, tag.length - mark.length))
 }
 
-interface Tag {
-  readonly tag: string
-  readonly weak: boolean
-}
-
 /** The entity tags in a header, or `undefined` if it is malformed. Elements of the list may be empty. */
-function tagsIn(header: string): 'any' | readonly Tag[] | undefined {
+function tagsIn(header: string) {
   if (header === '*') return 'any'
-  const tags: Tag[] = []
+  const tags: { readonly tag: string; readonly weak: boolean }[] = []
   for (element.lastIndex = 0; element.lastIndex < header.length; ) {
     const found = element.exec(header)
     if (found === null) return undefined

@@ -8,12 +8,7 @@ import { importJWK } from 'jose/key/import'
 import { ConfigError } from '../core/errors.ts'
 
 /** An Ed25519 key pair of this service. */
-export interface TokenKey {
-  readonly id: string
-  readonly privateKey: CryptoKey
-  readonly publicKey: CryptoKey
-  readonly publicJwk: JWK
-}
+export type TokenKey = Awaited<ReturnType<typeof readKey>>
 
 /** The first key signs; all keys verify. */
 export type TokenKeys = readonly [TokenKey, ...TokenKey[]]
@@ -75,7 +70,7 @@ function parseSet(json: string): readonly JWK[] {
   throw new KeyError('is not a JWK Set with at least one key')
 }
 
-async function readKey(jwk: JWK): Promise<TokenKey> {
+async function readKey(jwk: JWK) {
   const { kty, crv, x, d, kid } = jwk ?? {}
   if (kty !== 'OKP' || crv !== 'Ed25519' || typeof x !== 'string' || typeof d !== 'string') {
     throw new KeyError('holds a key that is not a private Ed25519 key')

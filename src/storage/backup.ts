@@ -5,7 +5,6 @@ import { open, readdir } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
 import { Worker } from 'node:worker_threads'
 import type { DatabaseAddress } from './database.ts'
-import type { CopyData } from './sqlite/copy-thread.ts'
 
 /**
  * Copies a snapshot of a database to a file that only its owner may read, even while servers write to it. The copy gets
@@ -23,10 +22,9 @@ export async function backUpDatabase(
   writeFileSync(draft, '', { flag: 'wx', mode: 0o600 }) // both engines fill an empty file, and keep its mode
   try {
     if (address.kind === 'sqlite') {
-      const workerData: CopyData = { path: address.path, draft }
-      await once(new Worker(new URL('sqlite/copy-thread.ts', import.meta.url), { workerData }), 'exit', {
-        signal: stop,
-      })
+      const workerData = { path: address.path, draft }
+      const thread = new Worker(new URL('sqlite/copy-thread.ts', import.meta.url), { workerData })
+      await once(thread, 'exit', { signal: stop })
     } else await (await import('./postgres/dump.ts')).dumpPostgres(address.url, draft, stop, environment)
     await syncToDisk(draft)
     linkSync(draft, target) // unlike rename, link does not replace an existing file

@@ -5,12 +5,7 @@ import { type Mended, mends } from './entities/mends.ts'
 import { type Row, type Statement, sql } from './sql.ts'
 import type { Steps } from './verb.ts'
 
-export interface Migration {
-  readonly version: number
-  readonly name: string
-  readonly script: string
-  readonly checksum: string
-}
+export type Migration = ReturnType<typeof loadMigrations>[number]
 
 /**
  * A part of a migration's script, which begins at a line `-- step: …`:
@@ -64,7 +59,7 @@ export function missingOf(migrations: readonly Migration[], applied: readonly Ro
 }
 
 /** Reads `0001_init.sql`, `0002_….sql`, … The numbers must start at 1 and have no gaps. */
-export function loadMigrations(directory: string): readonly Migration[] {
+export function loadMigrations(directory: string) {
   return readdirSync(directory)
     .filter(file => file.endsWith('.sql'))
     .sort()

@@ -21,11 +21,6 @@ export interface ServingData {
   readonly limits: SharedArrayBuffer
 }
 
-export interface Started {
-  readonly url: string
-  readonly demoLoginWorks: boolean
-}
-
 const { index, group, config, limits } = workerData as ServingData
 const port = parentPort as MessagePort
 void keepTickShape()
@@ -47,7 +42,7 @@ let app: ThreadApp | undefined
 const { promise: started, resolve } = Promise.withResolvers<ThreadApp>()
 const main = new ThreadCalls(port, {
   // The code of all threads is loaded at the same time. With what the first one has found, the others start.
-  start: async (found: Pick<Config, 'port' | 'maintenance'>, demoLoginWorks?: boolean): Promise<Started> => {
+  start: async (found: Pick<Config, 'port' | 'maintenance'>, demoLoginWorks?: boolean) => {
     const own = { ...common, ...(demoLoginWorks !== undefined && { demoLoginWorks }) }
     app = await startApp({ ...config, ...found }, { ...dependencies, passwords, common: own })
     resolve(app)

@@ -1,9 +1,10 @@
 import { Worker } from 'node:worker_threads'
+import type { App } from '../app.ts'
 import type { Config } from '../config.ts'
 import type { MetricsOfThread } from '../http/metrics.ts'
 import { threadMemory } from '../lib/v8.ts'
 import { within } from '../lib/within.ts'
-import type { ServingData, Started } from './serving-thread.ts'
+import type { ServingData } from './serving-thread.ts'
 import { type Handlers, ThreadCalls } from './thread-calls.ts'
 
 /** The main thread's side of a thread that serves. */
@@ -35,7 +36,10 @@ export class Serving extends ThreadCalls {
   }
 
   /** Rejects if the thread could not start; then it ends. */
-  async start(found: Pick<Config, 'port' | 'maintenance'>, demoLoginWorks?: boolean): Promise<Started> {
+  async start(
+    found: Pick<Config, 'port' | 'maintenance'>,
+    demoLoginWorks?: boolean,
+  ): Promise<Pick<App, 'url' | 'demoLoginWorks'>> {
     try {
       return await this.call('start', [found, demoLoginWorks])
     } catch (error) {

@@ -3,16 +3,13 @@ import { type MailOutcome, ResetSender, type ResetSenderParts } from '../core/pa
 import type { Mailer } from '../core/ports.ts'
 import type { Base } from './base.ts'
 
-interface Given extends Pick<ResetSenderParts, 'store' | 'secrets' | 'everyMs'> {
-  /** The address that this service listens on. */
-  readonly ownUrl: string
-}
+type Given = Pick<ResetSenderParts, 'store' | 'secrets' | 'everyMs'>
 
-/** Sends the mails that wait, if there is a way to send them. */
+/** Sends the mails that wait, if there is a way to send them. `ownUrl`: the address that this service listens on. */
 export async function sendMails(
   { mail, explorers }: Config,
   { logger, metrics, observer }: Base,
-  { ownUrl, ...given }: Given,
+  { ownUrl, ...given }: Given & { readonly ownUrl: string },
   parts: AsyncDisposableStack,
 ): Promise<void> {
   if (mail === undefined) return

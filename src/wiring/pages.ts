@@ -14,15 +14,14 @@ import { servePageAssets, showMissing } from '../http/pages/frame.ts'
 import { serveGuides } from '../http/pages/guides.ts'
 import { serveHome } from '../http/pages/home.ts'
 
-export interface PageParts {
+interface Parts {
   readonly proxies: TrustedProxies
   readonly demoLoginWorks: boolean
-  /** Where the files of `/app/` are. Missing if there are none. */
   readonly publicFolder: string | undefined
 }
 
 /** Serves the home page, the OpenAPI document and the files of `/app/`, and if they are on the pages for browsers. */
-export async function serveForDevelopers(server: FastifyInstance, config: Config, parts: PageParts): Promise<void> {
+export async function serveForDevelopers(server: FastifyInstance, config: Config, parts: Parts): Promise<void> {
   const { proxies, demoLoginWorks, publicFolder } = parts
   const shownLogin = demoLoginWorks ? demoLogin : undefined
   serveHome(server, { ...config, demoLogin: shownLogin, proxies })

@@ -10,9 +10,7 @@ import { assertRefusal } from '../support/refusal.ts'
 import { waitUntil, within } from '../support/wait.ts'
 
 function startWith(ping: Store['ping'], metrics = new Metrics()) {
-  return startTestServer((fastify, lifecycle) =>
-    serveHealth(fastify, { store: { ping }, lifecycle, metrics, timeoutMs: 1_000 }),
-  )
+  return startTestServer((fastify, lifecycle) => serveHealth(fastify, lifecycle, metrics, { ping }, 1_000))
 }
 
 const ready = 'GET /health/ready HTTP/1.1\r\nHost: x\r\n\r\n'

@@ -21,7 +21,7 @@ const ready = 'GET /health/ready HTTP/1.1\r\nHost: x\r\n\r\n'
 function startServer() {
   return startTestServer((fastify, lifecycle) => {
     const store = { ping: async () => {} }
-    serveHealth(fastify, { store, lifecycle, metrics: new Metrics(), timeoutMs: testTimeoutMs })
+    serveHealth(fastify, lifecycle, new Metrics(), store, testTimeoutMs)
     fastify.post('/echo', ({ body }) => ({ body }))
   })
 }

@@ -33,7 +33,7 @@ export class Posts {
       this.#parts.access.require(actor, 'read oneself')
     if (this.#parts.access.allows(actor, "read others' e-mails")) return
     const isOwn = (field: SelectedObject) =>
-      actor.kind === 'user' && users.has(field.name) && values[field.id ?? -1] === actor.id
+      actor.kind === 'user' && (field.name === 'me' || field.name === 'user') && values[field.id ?? -1] === actor.id
     const shown = (field: SelectedField) =>
       (field.kind === 'one' && showsPrivate(field, isOwn(field) ? 'its own' : undefined)) ||
       (field.kind === 'many' && showsPrivate(field))
@@ -73,5 +73,3 @@ function aboutChange<Outcome>(at: number, work: () => Outcome): Outcome {
     throw new AppError(error.code, error.message, { cause: error.cause, at })
   }
 }
-
-const users: ReadonlySet<string> = new Set(['me', 'user'])

@@ -126,22 +126,6 @@ function chapterOf({ name, guides }: Chapter): string {
 <ul>${items.join('\n')}</ul></section>`
 }
 
-/** A file of the documentation and where it is served. */
-interface Guide {
-  /** Relative to the project's folder. */
-  readonly file: string
-  /** Relative to the root of the service. */
-  readonly address: string
-  /** Its heading, as plain text. */
-  readonly title: string
-  readonly text: string
-}
-
-interface Chapter {
-  readonly name: string
-  readonly guides: readonly Guide[]
-}
-
 /** What is in the documentation, in the order of reading. A folder stands for all of its files. */
 const chapters: Readonly<Record<string, readonly string[]>> = {
   Start: ['README.md', 'docs/tutorial.md', 'client/README.md', 'docs/clients.md'],
@@ -155,6 +139,8 @@ const chapters: Readonly<Record<string, readonly string[]>> = {
 const ownTitles: Readonly<Record<string, string>> = { 'README.md': 'Overview', 'client/README.md': 'The typed client' }
 
 type Contents = Awaited<ReturnType<typeof readContents>>
+type Chapter = Contents['chapters'][number]
+type Guide = Awaited<ReturnType<typeof readGuide>>
 
 /** Reads all files of the documentation. The images are those in `docs/images`, which are served under the same path. */
 export async function readContents() {
@@ -173,7 +159,8 @@ async function filesOf(entry: string, ending = '.md'): Promise<readonly string[]
   return names.sort().map(name => `${entry}/${name}`)
 }
 
-async function readGuide(file: string): Promise<Guide> {
+/** `file` is relative to the project's folder, and its address to the root of the service. */
+async function readGuide(file: string) {
   const text = await readFile(join(projectFolder, file), 'utf8')
   const path = file.replace(/(?:\/README)?\.md$/, '')
   const address = path.startsWith('docs/') ? path : `docs/${path.toLowerCase()}`

@@ -126,7 +126,10 @@ export class PostgresEngine<V extends Verbs> implements Engine<V> {
         return await work()
       } catch (error) {
         if (error instanceof AppError) throw error
-        if (sqlState(error) === diskFull) this.#noteFullDisk()
+        if (sqlState(error) === diskFull) {
+          if (!this.#lacksRoom) this.#fullDisk.postMessage(null)
+          this.#lacksRoom = true
+        }
         const { most, pauseMs } = retries[failureOf(error)]
         if (tries >= most) throw postgresError(error)
         const pause = Math.random() * pauseMs * Math.min(tries, 10)
@@ -134,11 +137,6 @@ export class PostgresEngine<V extends Verbs> implements Engine<V> {
         await delay(pause)
       }
     }
-  }
-
-  #noteFullDisk(): void {
-    if (!this.#lacksRoom) this.#fullDisk.postMessage(null)
-    this.#lacksRoom = true
   }
 
   #isTooLate(deadline: number): boolean {

@@ -1,14 +1,8 @@
 import { DatabaseSync } from 'node:sqlite'
 import { workerData } from 'node:worker_threads'
 
-/** A thread of its own for `duet backup`: copying blocks, and the main thread has to notice signals meanwhile. */
-export interface CopyData {
-  readonly path: string
-  /** An empty file. */
-  readonly draft: string
-}
-
-const { path, draft } = workerData as CopyData
+// A thread of its own for `duet backup`: copying blocks, and the main thread has to notice signals meanwhile.
+const { path, draft } = workerData as Readonly<Record<'path' | 'draft', string>>
 using source = new DatabaseSync(path, { readOnly: true, timeout: 60_000 })
 const isOurs = source.prepare("select 1 from sqlite_schema where name = 'schema_migrations'").get() !== undefined
 if (!isOurs) throw new Error('there is no database of Duet at this path')

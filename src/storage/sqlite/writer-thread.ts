@@ -108,12 +108,8 @@ function commitSome(): void {
       told = 0
     }
   }
-  if (hasJobs()) setImmediate(commitSome)
+  if (ports.values().some(arrived => arrived.length > 0)) setImmediate(commitSome)
   for (const [port, arrived] of ports) if (closing.has(port) && arrived.length === 0) port.close()
-}
-
-function hasJobs(): boolean {
-  return ports.values().some(arrived => arrived.length > 0)
 }
 
 /** Commits to a lost file do not count, so their verbs are rejected. */

@@ -135,10 +135,7 @@ interface Waiting {
   settle: Settle | undefined
 }
 
-interface Settle {
-  resolve(outcome: unknown): void
-  reject(error: Error): void
-}
+type Settle = Omit<PromiseWithResolvers<unknown>, 'promise'>
 
 /** Before its transaction began, a verb has waited for the one before it. It may also have joined one that was running. */
 function recordWaits({ since, verb }: Waiting, waits: Waits, { runMs, commitMs }: Committed, now: number): void {
