@@ -48,9 +48,7 @@ export type { App, ThreadApp } from './wiring/running.ts'
 export interface Dependencies extends Pick<Base, 'logger' | 'clock' | 'randomness' | 'passwords'> {
   /** What it has in common with other threads of this process. Default: there are none. */
   readonly common?: Base['common']
-  /** When a client that does not read is disconnected. */
   readonly stalledMs?: number
-  /** How often it looks for mails to send. */
   readonly mailEveryMs?: number
 }
 

@@ -8,14 +8,12 @@ import { seedDemoData } from '../storage/entities/demo-data.ts'
 import { timeoutsOf } from '../storage/timeouts.ts'
 import { systemClock, systemRandomness } from '../wiring/base.ts'
 
-/** `duet migrate` */
 export async function migrate({ database }: Config): Promise<void> {
   for (const { version, name } of await migrateDatabase(database, console.log))
     console.log(`applied ${version} ${name}`)
   console.log('The schema is up to date.')
 }
 
-/** `duet repair` */
 export async function repair(config: Config): Promise<void> {
   requireDatabase(config)
   await withDatabase(config, async engine => {
@@ -34,7 +32,6 @@ export async function repair(config: Config): Promise<void> {
   })
 }
 
-/** `duet seed` */
 export async function seed(config: Config): Promise<void> {
   refuseTemporary(config)
   const outcome = await withDatabase(config, engine => seedDemoData(engine, new Argon2Passwords(), systemRandomness))

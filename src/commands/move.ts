@@ -4,7 +4,6 @@ import { moveToPostgres } from '../storage/move.ts'
 import { requireDatabase } from './database.ts'
 import type { Options } from './users.ts'
 
-/** `duet move` */
 export async function move(config: Config, { to }: Options): Promise<void> {
   const { database, tokenKeys } = config
   if (database.kind !== 'sqlite') throw new ConfigError('DATABASE_URL: must be the SQLite database to move')

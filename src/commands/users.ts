@@ -47,7 +47,6 @@ export async function listUsers(config: Config, options: Options): Promise<void>
   })
 }
 
-/** `duet users set-role` */
 export async function setRole(config: Config, user: string, word: string): Promise<void> {
   const role = roleOf(word)
   requireDatabase(config)
@@ -67,7 +66,6 @@ function roleOf(word: unknown): Role {
   return role
 }
 
-/** The number of users that are read at a time. */
 const pageSize = 1000
 
 /**

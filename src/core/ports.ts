@@ -49,7 +49,6 @@ export interface Mailer {
 /** The content of a token that concerns its user. */
 export interface Claims {
   readonly userId: number
-  /** The token version; see `TokenState.tokenVersion`. */
   readonly tokenVersion: string
   /** Seconds since 1970. */
   readonly expiresAt: number

@@ -239,6 +239,5 @@ export interface ChangeRefusal {
     | 'post changed'
     | 'comment changed'
     | 'token revoked'
-  /** The index of the refused change. */
   readonly at: number
 }

@@ -45,7 +45,6 @@ export function refusal(code: Code, message: string, more: object = {}): Refusal
   return new Refusal(code, [{ message, extensions: { code, ...more } }])
 }
 
-/** Errors that graphql-js has found, with our error code. */
 export function refusalFromGraphQL(code: Code, found: readonly GraphQLError[]): Refusal {
   const errors = found.map(({ message, locations }) => ({
     message: withShortEchoes(message),

@@ -39,7 +39,6 @@ export class Executor {
     return this.#parts.documents.prepare(request).operation(request.operationName)
   }
 
-  /** Runs a query or a mutation. */
   async execute(operation: PreparedOperation, inputs: Fields, actor: Actor): Promise<string> {
     try {
       const request = this.#request(operation, inputs, actor)
@@ -82,7 +81,6 @@ function planSubscription({ tree }: PreparedOperation, request: Request): Subscr
   return { key, topic: { kind, postId } as Topic, ...showOf(plan, request) }
 }
 
-/** The events that each subscription tells of. */
 export const subscriptions: Readonly<Record<string, Topic['kind']>> = {
   postAdded: 'post-added',
   postUpdated: 'post-updated',

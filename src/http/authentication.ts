@@ -31,7 +31,6 @@ export function authentication(server: FastifyInstance, tokens: Tokens): onReque
   }
 }
 
-/** The token in the value of an `Authorization` header. */
 export function bearerOf(authorization: string): string {
   const [scheme] = /^Bearer +/i.exec(authorization) ?? []
   if (scheme === undefined) throw invalidToken()

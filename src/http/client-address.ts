@@ -23,7 +23,6 @@ export class TrustedProxies {
     return proxyAddr.all(request as IncomingMessage, this.#trusts).findLast(address => isIP(address) !== 0) ?? sender
   }
 
-  /** The key that identifies the client. */
   keyOf(request: Pick<IncomingMessage, 'socket' | 'headers'>): string {
     return clientKey(this.clientOf(request))
   }

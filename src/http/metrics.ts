@@ -66,7 +66,6 @@ export class Metrics {
     },
   }
 
-  /** Attempts to send a mail. */
   readonly mails = new Counter({
     name: 'duet_mails_total',
     help: 'Attempts to send a mail, by outcome; given up: not sent, and not tried any more',
@@ -113,7 +112,6 @@ export class Metrics {
     })
   }
 
-  /** What runs here. The value is always 1. */
   buildInfo(labels: { readonly version: string; readonly node: string; readonly engine: string }): void {
     const labelNames = Object.keys(labels)
     const options = { name: 'duet_build_info', help: 'What runs here; always 1', aggregator: 'first' } as const

@@ -2,7 +2,6 @@
 export class Counts {
   readonly #counts = new Map<string, number>()
 
-  /** The number of keys that are in use. */
   get size(): number {
     return this.#counts.size
   }

@@ -5,10 +5,7 @@ import { decodeCondition, sendRevised } from './conditions.ts'
 import { checkFirst, decodeKey } from './payments.ts'
 import { decodePage, fieldsOf, idIn, oneOf, type Rest } from './request.ts'
 
-/**
- * `/users/<id>/orders` and `/orders`. Each route decodes the request, calls one operation and builds the response, with
- * the links that the status of the order allows.
- */
+/** `/users/<id>/orders` and `/orders`. Each answer has the links that the status of the order allows. */
 export function serveOrders({ server, authenticate, orders, payments, links }: Rest): void {
   const options = { onRequest: authenticate }
   const represent = (order: Order) => {
@@ -66,7 +63,6 @@ export function serveOrders({ server, authenticate, orders, payments, links }: R
   })
 }
 
-/** Reads the page and the filter from the query string. */
 function decodeOrderList(query: Fields): OrderListRequest {
   const page = decodePage(query)
   return query.status === undefined ? page : { ...page, status: oneOf('status', query.status, orderStatuses) }

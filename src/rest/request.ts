@@ -9,7 +9,6 @@ import type { Tokens } from '../core/tokens/operations.ts'
 import type { Users } from '../core/users/operations.ts'
 import type { Links } from './links.ts'
 
-/** The parts that the routes of the resources need. */
 export interface Rest {
   readonly server: FastifyInstance
   readonly authenticate: onRequestHookHandler

@@ -100,7 +100,6 @@ function represent(user: User): object {
   return shown
 }
 
-/** Reads the page and the filter from the query string. */
 function decodeUserList(query: Fields): UserListRequest {
   const { email, q } = query
   const page = decodePage(query)

@@ -61,7 +61,6 @@ export function removeOldBackups(folder: string, keep: number, now: number): voi
   for (const name of [...backupsOf(names).slice(0, -keep), ...left]) rmSync(join(folder, name), { force: true })
 }
 
-/** A backup that is not complete. */
 const draftEnding = '.part'
 
 /** Oldest first. */

@@ -9,7 +9,6 @@ import { roleVerbs } from './entities/roles.ts'
 import { userVerbs } from './entities/users.ts'
 import type { Catalogue } from './verb.ts'
 
-/** All verbs of the store, by name. */
 export const verbs = {
   ...userVerbs,
   ...resetVerbs,

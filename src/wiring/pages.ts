@@ -42,10 +42,8 @@ export async function serveForDevelopers(server: FastifyInstance, config: Config
   serveConsole(server, { metrics, policy, signUp, currency, demoLogin: shownLogin })
 }
 
-/** The typed client. */
 const clientScript = join(import.meta.dirname, '..', '..', 'client', 'dist', 'duet-client.js')
 
-/** The folder of `PUBLIC_DIR`, if there is one. */
 export function findPublicFolder({ publicDir }: Config): string | undefined {
   const found = statSync(publicDir, { throwIfNoEntry: false })
   if (found === undefined) return undefined

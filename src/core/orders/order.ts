@@ -10,7 +10,6 @@ export interface Order {
   readonly userId: number | null
 }
 
-/** A part of a list of orders, or of those among them with this status. */
 export interface OrderListRequest extends PageRequest {
   readonly status?: OrderStatus
 }

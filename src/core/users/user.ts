@@ -43,7 +43,6 @@ export const userBounds = Object.freeze({
 /** Users of a list that are read at once: one may have 8 KB. */
 export const usersTogether = 100
 
-/** The rules for the required fields of a user, and for a password. */
 export const userRules = {
   name: (value: unknown) => withoutControls('name', nonBlankText('name', value, userBounds.name)),
   email(value: unknown) {

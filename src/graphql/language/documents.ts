@@ -67,7 +67,6 @@ export class Documents {
   }
 }
 
-/** Limits of the cache. Beyond them, the documents that were not used recently are dropped. */
 const kept = Object.freeze({ documents: 2000, bytes: 32 * 1024 * 1024 })
 
 /** Limits of a document: its size, the length of its names, and the nesting of literals and of lists in types. */

@@ -25,7 +25,6 @@ export function keptPlans<Plan>(make: (operation: PreparedOperation, variables: 
   }
 }
 
-/** Limits of the cache. Beyond them, the plans that were not used recently are dropped. */
 const kept = Object.freeze({ plans: 2000, bytes: 32 * 1024 * 1024 })
 
 /**

@@ -47,7 +47,6 @@ export function requestIn(payload: unknown): OperationRequest {
   }
 }
 
-/** What a subscriber asks for in the `extensions` of its message. */
 export interface Resume {
   /** Whether each message carries the position of its event. */
   readonly positions: boolean

@@ -25,7 +25,6 @@ export interface ConversationParts extends LoginParts {
   readonly take: () => Allowance | Promise<Allowance> | undefined
   /** None if operations have no rate limit. */
   readonly atOnce?: RequestsAtOnce | undefined
-  /** How long a new socket may take to send `connection_init`. */
   readonly initTimeoutMs: number
   readonly observer: Pick<Metrics['sockets'], 'ended'>
   readonly requestLog: RequestLog

@@ -8,7 +8,6 @@ export interface TrustedDocument {
   readonly text: string
 }
 
-/** A manifest that cannot be used. */
 export class ManifestError extends ConfigError {
   constructor(problem: string) {
     super(`TRUSTED_DOCUMENTS: ${problem}`)

@@ -84,7 +84,6 @@ export const pageHeaders = headersFor(
 /** The committed build of `console/`. `npm run build` writes it. */
 export const built = join(import.meta.dirname, '../../../console/dist')
 
-/** Serves the style sheet, the scripts and the icons of all pages. */
 export function servePageAssets(server: FastifyInstance): void {
   const styles = [...sharedStyles, 'pages.css', `${built}/reading.css`]
   const read = (file: string) => readFile(resolve(import.meta.dirname, file))

@@ -19,7 +19,6 @@ export interface HomeOptions {
 }
 
 const manifest = join(import.meta.dirname, '..', '..', '..', 'package.json')
-/** The version of this service. */
 export const { version } = JSON.parse(readFileSync(manifest, 'utf8')) as { version: string }
 
 /** Where clients can go from here. A server that has no such route does not show the link. */

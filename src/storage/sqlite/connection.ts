@@ -93,7 +93,6 @@ export function inSqlite(text: string): string {
     .replace(/\s+for (?:update|no key update|key share)\b/gi, '')
 }
 
-/** Converts an error of SQLite to an error for the caller. */
 export function sqliteError(error: unknown): AppError {
   if (error instanceof AppError) return error
   if (error instanceof Error && 'code' in error && error.code === 'ERR_INVALID_STATE') return unavailable(error) // closed
