@@ -1,18 +1,5 @@
 import { ConfigError } from './core/errors.ts'
-import {
-  parseChoice,
-  parseCurrency,
-  parseDatabase,
-  parseHosts,
-  parseInteger,
-  parseMail,
-  parseOrigins,
-  parsePaths,
-  parseProxies,
-  parseRedis,
-  parseThreads,
-  parseTracesEndpoint,
-} from './settings/parse.ts'
+import * as parse from './settings/parse.ts'
 import { logLevels, type Setting, type SettingName, settings } from './settings/table.ts'
 
 export { ConfigError } from './core/errors.ts'
@@ -44,9 +31,9 @@ export function readConfig(environment: Environment) {
     if (value === '' || pattern.test(value)) return value
     throw new ConfigError(`${name}: ${complaint}`)
   }
-  const integer = (name: SettingName, least: number, most: number) => parseInteger(name, read(name), least, most)
+  const integer = (name: SettingName, least: number, most: number) => parse.integer(name, read(name), least, most)
   const choice = <Choice extends string>(name: SettingName, choices: readonly Choice[], derived?: Choice) =>
-    parseChoice(name, read(name) || derived || '', choices)
+    parse.choice(name, read(name) || derived || '', choices)
   const isOn = (name: SettingName, derived?: 'on' | 'off') => choice(name, ['on', 'off'], derived) === 'on'
   const production = choice('NODE_ENV', ['development', 'production', 'test']) === 'production'
   // For `localhost`, Fastify starts a second server for the second address. That server would not have our responses to
@@ -55,7 +42,7 @@ export function readConfig(environment: Environment) {
   const loopback = host === '::1' || /^127\.\d+\.\d+\.\d+$/.test(host)
   const poolMax = integer('DATABASE_POOL_MAX', 1, 1000)
   const pooler = choice('DATABASE_POOLER', ['none', 'transaction']) === 'transaction'
-  const storage = parseDatabase(read('DATABASE_URL'), poolMax, pooler)
+  const storage = parse.database(read('DATABASE_URL'), poolMax, pooler)
   const isLocal = loopback && !production
   const accessPolicy = choice('ACCESS_POLICY', ['open', 'enforced'], isLocal ? 'open' : 'enforced')
   return Object.freeze({
@@ -63,12 +50,12 @@ export function readConfig(environment: Environment) {
     host,
     loopback,
     port: integer('PORT', 0, 65_535),
-    threads: parseThreads(read('THREADS')),
+    threads: parse.threads(read('THREADS')),
     database: storage,
     databaseTimeoutMs: integer('DATABASE_TIMEOUT_MS', 200, 600_000),
     backupDir: read('BACKUP_DIR') || undefined,
     backupKeep: integer('BACKUP_KEEP', 1, 10_000),
-    redis: parseRedis(read('REDIS_URL')),
+    redis: parse.redis(read('REDIS_URL')),
     redisTimeoutMs: integer('REDIS_TIMEOUT_MS', 10, 600_000),
     socketInitTimeoutMs: integer('SOCKET_INIT_TIMEOUT_MS', 100, 600_000),
     socketsPerClient: integer('SOCKETS_PER_CLIENT', 1, 1_000_000),
@@ -79,15 +66,15 @@ export function readConfig(environment: Environment) {
     bodyLimitBytes: integer('BODY_LIMIT_BYTES', 1024, 64 * 1024 * 1024),
     connectionsPerClient: integer('CONNECTIONS_PER_CLIENT', 0, 1_000_000),
     maintenance: isOn('MAINTENANCE'),
-    corsOrigins: parseOrigins(read('CORS_ORIGINS') || (accessPolicy === 'open' ? 'loopback' : '*')),
-    allowedHosts: parseHosts(read('ALLOWED_HOSTS')),
+    corsOrigins: parse.origins(read('CORS_ORIGINS') || (accessPolicy === 'open' ? 'loopback' : '*')),
+    allowedHosts: parse.hosts(read('ALLOWED_HOSTS')),
     publicDir: read('PUBLIC_DIR'),
     metricsToken: text('METRICS_TOKEN', token, tokenRule) || undefined,
     metricsOpen: isLocal,
     logLevel: choice('LOG_LEVEL', logLevels),
     logRequests: choice('LOG_REQUESTS', ['all', 'errors']),
     slowOperationMs: integer('SLOW_OPERATION_MS', 0, 600_000),
-    tracesEndpoint: parseTracesEndpoint(read),
+    tracesEndpoint: parse.tracesEndpoint(read),
     serviceName: text('OTEL_SERVICE_NAME', token, tokenRule),
     tracesSampler: text('OTEL_TRACES_SAMPLER', sampler, 'is not a sampler'),
     tracesRatio: Number(text('OTEL_TRACES_SAMPLER_ARG', ratio, 'must be a number from 0 to 1')),
@@ -99,17 +86,17 @@ export function readConfig(environment: Environment) {
     tokenKeys: read('TOKEN_KEYS') || undefined,
     tokenTtlSeconds: integer('TOKEN_TTL_SECONDS', 1, 365 * 86_400),
     sessionTtlSeconds: integer('SESSION_TTL_SECONDS', 1, 3650 * 86_400),
-    mail: parseMail(read('SMTP_URL'), read('MAIL_FROM'), read('PUBLIC_URL'), {
+    mail: parse.mail(read('SMTP_URL'), read('MAIL_FROM'), read('PUBLIC_URL'), {
       isLocal,
       isOpen: accessPolicy === 'open',
     }),
     idempotencyTtlSeconds: integer('IDEMPOTENCY_TTL_SECONDS', 1, 365 * 86_400),
-    currency: Object.freeze({ code: parseCurrency(read('CURRENCY')), digits: integer('CURRENCY_DIGITS', 0, 4) }),
+    currency: Object.freeze({ code: parse.currency(read('CURRENCY')), digits: integer('CURRENCY_DIGITS', 0, 4) }),
     linkPrefix: text('LINK_PREFIX', prefix, prefixRule),
     rateLimit: Object.freeze({
       max: integer('RATE_LIMIT_MAX', 0, 1_000_000_000),
       windowMs: integer('RATE_LIMIT_WINDOW_MS', 1, 86_400_000),
-      paths: parsePaths(read('RATE_LIMIT_PATHS') || (isLocal ? '/api/,/graphql' : '/')),
+      paths: parse.paths(read('RATE_LIMIT_PATHS') || (isLocal ? '/api/,/graphql' : '/')),
     }),
     loginLimitMax: integer('LOGIN_LIMIT_MAX', 0, 1_000_000),
     queryMaxDepth: integer('QUERY_MAX_DEPTH', 0, 20),
@@ -117,7 +104,7 @@ export function readConfig(environment: Environment) {
     introspection: isOn('INTROSPECTION', production ? 'off' : 'on'),
     explorers: isOn('EXPLORERS', production ? 'off' : 'on'),
     trustedDocuments: read('TRUSTED_DOCUMENTS') || undefined,
-    trustProxy: parseProxies(read('TRUST_PROXY')),
+    trustProxy: parse.proxies(read('TRUST_PROXY')),
   })
 }
 

@@ -9,7 +9,7 @@ export type DatabaseConfig =
   | { readonly kind: 'sqlite'; readonly path: string }
   | { readonly kind: 'postgres'; readonly url: string; readonly poolMax: number; readonly pooler: boolean }
 
-export function parseInteger(name: SettingName, value: string, least: number, most: number): number {
+export function integer(name: SettingName, value: string, least: number, most: number): number {
   const number = /^\d{1,15}$/.test(value) ? Number(value) : Number.NaN
   if (number >= least && number <= most) return number
   throw new ConfigError(`${name}: must be a whole number from ${least} to ${most}`)
@@ -19,23 +19,19 @@ export function parseInteger(name: SettingName, value: string, least: number, mo
 const canShare = process.platform === 'linux'
 const usualThreads = canShare ? Math.min(8, Math.max(1, availableParallelism() - 1)) : 1
 
-export function parseThreads(value: string): number {
-  const count = value === '' ? usualThreads : parseInteger('THREADS', value, 1, 8)
+export function threads(value: string): number {
+  const count = value === '' ? usualThreads : integer('THREADS', value, 1, 8)
   if (count === 1 || canShare) return count
   throw new ConfigError('THREADS: must be 1 on this system; more than one needs Linux')
 }
 
-export function parseChoice<Choice extends string>(
-  name: SettingName,
-  value: string,
-  choices: readonly Choice[],
-): Choice {
+export function choice<Choice extends string>(name: SettingName, value: string, choices: readonly Choice[]): Choice {
   const choice = choices.find(candidate => candidate === value.toLowerCase())
   if (choice !== undefined) return choice
   throw new ConfigError(`${name}: must be one of ${choices.join(', ')}`)
 }
 
-export function parseDatabase(value: string, poolMax: number, pooler: boolean): DatabaseConfig {
+export function database(value: string, poolMax: number, pooler: boolean): DatabaseConfig {
   if (/^postgres(ql)?:\/\//.test(value)) {
     if (!URL.canParse(value)) throw new ConfigError('DATABASE_URL: is not a valid postgres:// address')
     return Object.freeze({ kind: 'postgres', url: value, poolMax, pooler })
@@ -45,7 +41,7 @@ export function parseDatabase(value: string, poolMax: number, pooler: boolean): 
   throw new ConfigError('DATABASE_URL: must be sqlite:<path>, sqlite::memory: or postgres://…')
 }
 
-export function parseRedis(value: string): string | undefined {
+export function redis(value: string): string | undefined {
   if (value === '') return undefined
   try {
     const { protocol, hostname, port, username, password, pathname, search, hash, href } = new URL(value)
@@ -63,7 +59,7 @@ export type MailConfig =
   | { readonly kind: 'log'; readonly from: string | undefined; readonly publicUrl: string | undefined }
 
 /** How mails are sent. Without a server they are written to the log on a developer's own machine. */
-export function parseMail(
+export function mail(
   url: string,
   from: string,
   publicUrl: string,
@@ -90,16 +86,16 @@ export function parseMail(
 const webAddress = /^https?:\/\/[\w.:[\]-]+(?:\/[\w.~-]+)*\/?$/
 const sender = /^(?:[^<>\p{Cc}]*<[^\s<>@,;\p{Cc}]+@[^\s<>@,;\p{Cc}]+>|[^\s<>@,;\p{Cc}]+@[^\s<>@,;\p{Cc}]+)$/u
 
-export function parseCurrency(code: string): string | undefined {
+export function currency(code: string): string | undefined {
   if (code === '' || Intl.supportedValuesOf('currency').includes(code)) return code || undefined
   throw new ConfigError('CURRENCY: must be an ISO code such as EUR')
 }
 
-export function parsePaths(value: string): readonly string[] {
+export function paths(value: string): readonly string[] {
   return listOf(value, path => /^\/[^\s?#]*$/.test(path), 'RATE_LIMIT_PATHS: must be paths such as /api/')
 }
 
-export function parseProxies(value: string): readonly string[] {
+export function proxies(value: string): readonly string[] {
   const isRange = (range: string) => {
     const [address = '', prefix, ...rest] = range.split('/')
     const family = isIP(address)
@@ -110,19 +106,19 @@ export function parseProxies(value: string): readonly string[] {
   return listOf(value, isRange, 'TRUST_PROXY: must be addresses or CIDR ranges such as 10.0.0.0/8')
 }
 
-export function parseOrigins(value: string): readonly string[] {
+export function origins(value: string): readonly string[] {
   const isOrigin = (origin: string) =>
     origin === '*' || origin === 'loopback' || (URL.canParse(origin) && new URL(origin).origin === origin)
   return listOf(value, isOrigin, 'CORS_ORIGINS: must be *, loopback or origins such as https://app.example.com')
 }
 
-export function parseHosts(value: string): readonly string[] {
+export function hosts(value: string): readonly string[] {
   const isHost = (host: string) => /^(?:[a-z\d](?:[a-z\d._-]*[a-z\d])?|\[[\da-f:.]+\])(?::\d{1,5})?$/.test(host)
   return listOf(value.toLowerCase(), isHost, 'ALLOWED_HOSTS: must be hosts such as duet.example.com or duet:4000')
 }
 
 /** OpenTelemetry appends the path of traces to the common address, and to the other one nothing. */
-export function parseTracesEndpoint(read: (name: SettingName) => string): string | undefined {
+export function tracesEndpoint(read: (name: SettingName) => string): string | undefined {
   const [common, own] = [read('OTEL_EXPORTER_OTLP_ENDPOINT'), read('OTEL_EXPORTER_OTLP_TRACES_ENDPOINT')]
   if (common + own === '') return undefined
   const name = own === '' ? 'OTEL_EXPORTER_OTLP_ENDPOINT' : 'OTEL_EXPORTER_OTLP_TRACES_ENDPOINT'
