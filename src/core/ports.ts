@@ -1,3 +1,5 @@
+import type { TokenState } from './users/user.ts'
+
 /** What the core needs from outside. `app.ts` passes it in, so that tests can pass in something else. */
 
 export interface Clock {
@@ -66,10 +68,7 @@ export interface Session {
 }
 
 export interface TokenSigner {
-  issue(
-    user: { readonly id: number; readonly role: string; readonly tokenVersion: string },
-    session: Session,
-  ): Promise<string>
+  issue(user: TokenState & { readonly id: number }, session: Session): Promise<string>
   /** Returns `undefined` for a token that we did not sign, or that has expired. */
   verify(token: string): Promise<Claims | undefined>
 }

@@ -40,10 +40,7 @@ export function clientKey(address: string): string {
   if (!address.includes(':')) return address
   const client = ipaddr.process(address.replace(/%.*/, '')) // without the name of a network interface
   if (client instanceof ipaddr.IPv4) return client.toString()
-  return client.parts
-    .slice(0, 4)
-    .map(part => part.toString(16))
-    .join(':')
+  return client.toNormalizedString().split(':', 4).join(':')
 }
 
 /** The package knows no range of all addresses, but both halves of it. */

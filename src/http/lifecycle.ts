@@ -34,12 +34,10 @@ export class Lifecycle {
     this.maintenance = maintenance
     this.drainMs = drainMs
     this.stoppedListening = stoppedListening
-    const forget = (response: ServerResponse) => {
-      const reply = this.release(response)
-      if (reply !== undefined && !response.writableFinished) this.abandoned(reply)
-    }
+    const lifecycle = this
     this.#forget = function () {
-      forget(this)
+      const reply = lifecycle.release(this)
+      if (reply !== undefined && !this.writableFinished) lifecycle.abandoned(reply)
     }
   }
 

@@ -38,7 +38,11 @@ const longest = { message: 1_000, stack: 4_000, causes: 4 }
 
 // Only named fields are logged: the errors of database drivers have further fields that quote data.
 function describe(error: unknown, causes = longest.causes): object {
-  if (!(error instanceof Error)) return { type: typeof error, message: shortened(textOf(error), longest.message) }
+  if (!(error instanceof Error)) {
+    // An object may have no `toString`, or one that throws.
+    const text = typeof error === 'object' ? Object.prototype.toString.call(error) : String(error)
+    return { type: typeof error, message: shortened(text, longest.message) }
+  }
   const code = 'code' in error && typeof error.code === 'string' ? error.code : undefined
   return {
     type: error.name,
@@ -47,11 +51,6 @@ function describe(error: unknown, causes = longest.causes): object {
     ...(error.stack !== undefined && !(error instanceof AppError) && { stack: shortened(error.stack, longest.stack) }),
     ...(error.cause !== undefined && causes > 0 && { cause: describe(error.cause, causes - 1) }),
   }
-}
-
-// An object may have no `toString`, or one that throws.
-function textOf(thrown: unknown): string {
-  return typeof thrown === 'object' ? Object.prototype.toString.call(thrown) : String(thrown)
 }
 
 function shortened(text: string, length: number): string {

@@ -8,12 +8,7 @@ export function allowedOrigins(origins: readonly string[]): (origin: string) => 
   const allowed = new Set(origins)
   if (allowed.has('*')) return () => true
   const withLoopback = allowed.has('loopback')
-  return origin => allowed.has(origin) || (withLoopback && isLoopbackOrigin(origin))
-}
-
-function isLoopbackOrigin(origin: string): boolean {
-  const [, host = ''] = /^https?:\/\/(.+)$/.exec(origin) ?? []
-  return loopback.test(host)
+  return origin => allowed.has(origin) || (withLoopback && loopback.test(/^https?:\/\/(.+)$/.exec(origin)?.[1] ?? ''))
 }
 
 /** Lets pages of the given origins read our responses, errors included. */
@@ -84,7 +79,8 @@ export function refuseForeignPages(
       sendError(reply, 421, 'Unknown host')
       return
     }
-    const isRefused = canAct(raw) && !isAllowed(raw.headers.origin ?? '') && isForeign(raw)
+    const canAct = raw.socketUpgrade !== undefined || !safeMethods.has(raw.method ?? '')
+    const isRefused = canAct && !isAllowed(raw.headers.origin ?? '') && isForeign(raw)
     next(isRefused ? new AppError('forbidden', 'Origin is not allowed') : undefined)
   })
 }
@@ -93,10 +89,6 @@ export function refuseForeignPages(
 function authorityIn({ sentUrl, url = '' }: IncomingMessage): string | undefined {
   const target = sentUrl ?? url
   return target.startsWith('/') ? undefined : /^https?:\/\/([^/?#]*)/i.exec(target)?.[1]
-}
-
-function canAct({ method = '', socketUpgrade }: IncomingMessage): boolean {
-  return socketUpgrade !== undefined || !safeMethods.has(method)
 }
 
 const safeMethods = new Set(['GET', 'HEAD', 'OPTIONS'])

@@ -15,7 +15,7 @@ import { answerParserError, refuseMalformed } from './malformed.ts'
 import type { Metrics } from './metrics.ts'
 import { allowOrigins, answerPreflights, refuseForeignPages } from './origins.ts'
 import { countUnserved, limitAtOnce, limitRequests, type RateLimit, type Refuse } from './rate-limit.ts'
-import { RequestLog } from './request-log.ts'
+import type { RequestLog } from './request-log.ts'
 import { malformedUrl, refuseUnrouted, routableUrl } from './routing.ts'
 import { boundUnread, type Unread } from './unread.ts'
 import { asksForSocket, routeUpgrades } from './upgrades.ts'
@@ -30,8 +30,7 @@ export interface ServerSettings {
 
 export interface ServerParts {
   readonly logger: Logger
-  /** Default: all answers have a line, and none is slow or traced. */
-  readonly requestLog?: RequestLog
+  readonly requestLog: RequestLog
   readonly randomness: Randomness
   readonly lifecycle: Lifecycle
   readonly proxies: TrustedProxies
@@ -43,9 +42,8 @@ export interface ServerParts {
 /** An HTTP server with all common behaviour and no routes yet. The hooks run in the order in which they are added. */
 export function createServer(
   { bodyLimitBytes, corsOrigins, accessPolicy, allowedHosts, connectionsPerClient }: ServerSettings,
-  { logger, randomness, lifecycle, proxies, rateLimit, unread, metrics, ...parts }: ServerParts,
+  { logger, requestLog, randomness, lifecycle, proxies, rateLimit, unread, metrics }: ServerParts,
 ): FastifyInstance {
-  const { requestLog = new RequestLog(logger) } = parts
   const open = new Connections({
     most: connectionsPerClient,
     proxies,

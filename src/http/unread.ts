@@ -3,12 +3,10 @@ import type { FastifyInstance } from 'fastify'
 import { AppError } from '../core/errors.ts'
 import { dropHeadersOfHandler } from './errors.ts'
 
-const kibibyte = 1024
-
 /** Answers and messages of at least this size are large. Smaller ones are bounded by the number of connections. */
-export const largeBytes = 64 * kibibyte
+export const largeBytes = 64 * 1024
 /** Bytes that may wait for clients, over all threads. */
-export const mostUnread = 256 * kibibyte * kibibyte
+export const mostUnread = 256 * 1024 * 1024
 const usualStalledMs = 30_000
 
 /** The event of a connection whose client does not read. Without a listener it is cut. */

@@ -2,6 +2,7 @@ import { SignJWT } from 'jose/jwt/sign'
 import { jwtVerify } from 'jose/jwt/verify'
 import { idOf } from '../core/input.ts'
 import type { Claims, Clock, Randomness, Session, TokenSigner } from '../core/ports.ts'
+import type { TokenState } from '../core/users/user.ts'
 import { LruCache } from '../lib/lru-cache.ts'
 import type { TokenKey, TokenKeys } from './keys.ts'
 
@@ -49,16 +50,13 @@ export class JwtSigner implements TokenSigner {
     return { keys: this.#keys.map(({ publicJwk }) => publicJwk) }
   }
 
-  issue(
-    { id, role, tokenVersion }: { id: number; role: string; tokenVersion: string },
-    { loggedInAt, endsAt }: Session,
-  ): Promise<string> {
+  issue(user: TokenState & { readonly id: number }, { loggedInAt, endsAt }: Session): Promise<string> {
     const [{ id: kid, privateKey }] = this.#keys
     const now = this.#seconds()
-    return new SignJWT({ role, ver: tokenVersion, auth_time: loggedInAt })
+    return new SignJWT({ role: user.role, ver: user.tokenVersion, auth_time: loggedInAt })
       .setProtectedHeader({ alg: 'EdDSA', kid, typ: 'JWT' })
       .setIssuer(issuer)
-      .setSubject(String(id))
+      .setSubject(String(user.id))
       .setIssuedAt(now)
       .setExpirationTime(Math.min(now + this.#options.ttlSeconds, endsAt))
       .setJti(this.#options.randomness.id())

@@ -1,4 +1,5 @@
 import { systemRandomness } from '../../src/app.ts'
+import type { Role } from '../../src/core/actor.ts'
 import { readKeys } from '../../src/security/keys.ts'
 import { JwtSigner } from '../../src/security/tokens.ts'
 import type { Engine } from '../../src/storage/engine.ts'
@@ -96,7 +97,7 @@ export class Service implements AsyncDisposable {
       const [row] = await this.engine.read(sql`select role, token_mark from users where id = ${id}`)
       const loggedInAt = Math.floor(this.#clock.now() / 1000)
       return signer.issue(
-        { id, role: String(row?.[0]), tokenVersion: String(row?.[1]) },
+        { id, role: row?.[0] as Role, tokenVersion: String(row?.[1]) },
         { loggedInAt, endsAt: loggedInAt + ttlSeconds },
       )
     }

@@ -131,7 +131,7 @@ test('a token that was verified while its key was replaced is signed by the old 
   assert.ok(keys && replaced)
   const signer = new JwtSigner({ keys, ttlSeconds: 60, clock: systemClock, randomness: systemRandomness })
   const loggedInAt = Math.floor(Date.now() / 1000)
-  const user = { id: 1, role: 'member', tokenVersion: 'version' }
+  const user = { id: 1, role: 'member', tokenVersion: 'version' } as const
   const token = await signer.issue(user, { loggedInAt, endsAt: loggedInAt + 60 })
   const verifying = signer.verify(token)
   signer.use(replaced)

@@ -6,6 +6,7 @@ import { type Environment, readConfig } from '../../src/config.ts'
 import { TrustedProxies } from '../../src/http/client-address.ts'
 import { Lifecycle, shutDown } from '../../src/http/lifecycle.ts'
 import { Metrics } from '../../src/http/metrics.ts'
+import { RequestLog } from '../../src/http/request-log.ts'
 import { refuseOtherMethods } from '../../src/http/routing.ts'
 import { createServer, type ServerParts, type ServerSettings } from '../../src/http/server.ts'
 import { Unread } from '../../src/http/unread.ts'
@@ -148,6 +149,7 @@ export async function startTestServer(
   const settings = { ...readConfig({ ACCESS_POLICY: 'enforced', CONNECTIONS_PER_CLIENT: '0' }), ...options }
   const parts = {
     logger,
+    requestLog: new RequestLog(logger),
     lifecycle,
     randomness: systemRandomness,
     rateLimit: undefined,

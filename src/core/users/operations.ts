@@ -135,16 +135,13 @@ export class Users {
 
   async #valuesOf(input: UserInput): Promise<UserValues> {
     const { name, email, password } = input
-    const stored =
-      password === undefined
-        ? { password: null, tokenVersion: this.#parts.randomness.id() }
-        : await this.#newPassword(password)
-    return { name, email, ...profileOf(field => input[field] ?? null), ...stored }
+    return { name, email, ...profileOf(field => input[field] ?? null), ...(await this.#newPassword(password)) }
   }
 
-  async #newPassword(password: string): Promise<Pick<UserValues, 'password' | 'tokenVersion'>> {
-    const hash = await waiting('password', this.#parts.passwords.hash(password))
-    return { password: { hash }, tokenVersion: this.#parts.randomness.id() }
+  async #newPassword(password: string | undefined): Promise<Pick<UserValues, 'password' | 'tokenVersion'>> {
+    const { passwords, randomness } = this.#parts
+    const hash = password === undefined ? undefined : await waiting('password', passwords.hash(password))
+    return { password: hash === undefined ? null : { hash }, tokenVersion: randomness.id() }
   }
 }
 

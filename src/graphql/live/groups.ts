@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import { setImmediate as turn } from 'node:timers/promises'
 import { type Event, nameOf, type Topic } from '../../core/events.ts'
 import type { Show } from '../../core/store.ts'
@@ -83,9 +83,7 @@ export class Group {
 
 /** Identifies the topic, the selection and whether there are positions. A hash, because a selection can be long. */
 export function groupName({ topic, selection, values }: Subscription, positions: boolean): string {
-  return createHash('sha256')
-    .update(JSON.stringify([topic, selection, values, positions]))
-    .digest('base64')
+  return hash('sha256', JSON.stringify([topic, selection, values, positions]), 'base64')
 }
 
 export interface GroupLimits {

@@ -1,19 +1,14 @@
 import events from 'node:events'
-import { readFileSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { Worker } from 'node:worker_threads'
+import manifest from '@graphql-yoga/render-graphiql/package.json' with { type: 'json' }
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { asset, immutable, once, serveAssets } from '../../../http/files.ts'
 import { frame, headersFor, sharedStyles } from '../../../http/pages/frame.ts'
 
-const bundlePath = fileURLToPath(import.meta.resolve('@graphql-yoga/render-graphiql'))
-const { version } = JSON.parse(readFileSync(join(bundlePath, '..', '..', 'package.json'), 'utf8')) as {
-  version: string
-}
-
 /** The parts of GraphiQL's bundle. Their URLs contain its version, so that browsers may cache them. */
+const { version } = manifest
 const parts = {
   css: `graphiql/graphiql-${version}.css`,
   js: `graphiql/graphiql-${version}.js`,
