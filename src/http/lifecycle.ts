@@ -27,10 +27,7 @@ export class Lifecycle {
   /** One listener for all responses, which it receives as `this`, so that a request needs no closure of its own. */
   readonly #forget: (this: ServerResponse) => void
 
-  constructor(
-    { maintenance, drainMs }: { readonly maintenance: boolean; readonly drainMs: number },
-    stoppedListening = async () => {},
-  ) {
+  constructor({ maintenance, drainMs }: Pick<Lifecycle, 'maintenance' | 'drainMs'>, stoppedListening = async () => {}) {
     this.maintenance = maintenance
     this.drainMs = drainMs
     this.stoppedListening = stoppedListening

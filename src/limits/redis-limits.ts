@@ -103,7 +103,17 @@ export class RedisLimits implements Limits, Disposable {
 
   async #connect(): Promise<void> {
     this.#client?.disconnect()
-    const client = newClient(this.#options)
+    const { url, timeoutMs } = this.#options
+    const client = new Redis(url, {
+      lazyConnect: true,
+      connectTimeout: timeoutMs,
+      commandTimeout: timeoutMs,
+      disconnectTimeout: 1, // a Redis that hangs does not say goodbye
+      enableOfflineQueue: false,
+      enableReadyCheck: false,
+      retryStrategy: null, // a lost connection is replaced by a new client
+      scripts: { count: { lua: countScript } },
+    })
     this.#client = client
     const { promise: failed, reject } = Promise.withResolvers<never>()
     client.on('error', reject) // also a database number that Redis does not have
@@ -139,19 +149,6 @@ interface Batch {
   readonly keys: string[]
   readonly values: number[]
   readonly sent: Promise<readonly number[]>
-}
-
-function newClient({ url, timeoutMs }: RedisOptions): Redis {
-  return new Redis(url, {
-    lazyConnect: true,
-    connectTimeout: timeoutMs,
-    commandTimeout: timeoutMs,
-    disconnectTimeout: 1, // a Redis that hangs does not say goodbye
-    enableOfflineQueue: false,
-    enableReadyCheck: false,
-    retryStrategy: null, // a lost connection is replaced by a new client
-    scripts: { count: { lua: countScript } },
-  })
 }
 
 const retryMs = 1_000

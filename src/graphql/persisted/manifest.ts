@@ -3,10 +3,7 @@ import { ConfigError } from '../../core/errors.ts'
 import { isObject } from '../../core/input.ts'
 
 /** A document that clients may run, with the id by which they name it. */
-export interface TrustedDocument {
-  readonly id: string
-  readonly text: string
-}
+export type TrustedDocument = ReturnType<typeof documentsIn>[number]
 
 export class ManifestError extends ConfigError {
   constructor(problem: string) {
@@ -14,7 +11,7 @@ export class ManifestError extends ConfigError {
   }
 }
 
-export async function readManifest(path: string): Promise<readonly TrustedDocument[]> {
+export async function readManifest(path: string) {
   const json = await readFile(path, 'utf8').catch(({ code }: NodeJS.ErrnoException) => {
     throw new ManifestError(`the file cannot be read (${code})`)
   })
@@ -25,7 +22,7 @@ export async function readManifest(path: string): Promise<readonly TrustedDocume
  * The documents of a manifest: an object with a text for each id, as Relay's compiler and GraphQL Code Generator write it, or the
  * format of Apollo's generator.
  */
-export function documentsIn(json: string): readonly TrustedDocument[] {
+export function documentsIn(json: string) {
   let manifest: unknown
   try {
     manifest = JSON.parse(json)
@@ -38,7 +35,7 @@ export function documentsIn(json: string): readonly TrustedDocument[] {
   return documents
 }
 
-function mappedDocuments(manifest: object): readonly TrustedDocument[] {
+function mappedDocuments(manifest: object) {
   return Object.entries(manifest).map(([id, text]: [string, unknown]) => {
     if (typeof text === 'string') return { id, text }
     throw new ManifestError(`the document of ${shown(id)} must be a text`)

@@ -75,6 +75,8 @@ function homePage({ database, demoLogin, accessPolicy }: HomeOptions, base: stri
 the password <code>${escapeHtml(demoLogin.password)}</code>.</p>`
   const command = (text: string) => escapeHtml(text).replace(base, '<span class="here">$&</span>')
   const path = accessPolicy === 'open' && demoLogin !== undefined ? '/users/1' : '/health/ready'
+  const example = `curl -s ${base}/graphql -H 'Content-Type: application/json' \\
+    -d '{"query":"query($n: Int) { posts(limit: $n) { title author { name } comments { text } } }","variables":{"n":1}}'`
   return `<main id="content" class="home">
 <h1>One service, two interfaces</h1>
 <p class="lead">GraphQL for users, posts and comments. HTTP and JSON for users, orders and payments. Both work on the same
@@ -91,16 +93,10 @@ ${login}
 <section class="try" aria-labelledby="try">
 <h2 id="try">Try it in a terminal</h2>
 <pre tabindex="0" aria-label="A request over HTTP"><code>${command(`curl -s ${base}${path}`)}</code></pre>
-<pre tabindex="0" aria-label="A request in GraphQL"><code>${command(graphqlExample(base))}</code></pre>
+<pre tabindex="0" aria-label="A request in GraphQL"><code>${command(example)}</code></pre>
 </section>
 <ul class="more" aria-label="For programs"><li><a href="openapi.json">OpenAPI document</a></li><li><a
 href="docs/schema.graphql">GraphQL schema</a></li><li><a href="client.js">Typed client</a></li><li><a
 href="health/ready">Health</a></li></ul>
 </main>`
-}
-
-/** The first example of the README. */
-function graphqlExample(base: string): string {
-  return `curl -s ${base}/graphql -H 'Content-Type: application/json' \\
-    -d '{"query":"query($n: Int) { posts(limit: $n) { title author { name } comments { text } } }","variables":{"n":1}}'`
 }

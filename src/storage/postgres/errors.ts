@@ -20,7 +20,8 @@ export function failureOf(error: unknown): Failure {
   if (state === '40001' || state === '40P01' || state === '55P03') return 'conflict'
   // Connections to a server that has become read-only count as lost too, and so do connections whose prepared
   // statements are missing or outdated.
-  if (/^(08|57P|25006|25P02|26000)/.test(state) || isStalePlan(error)) return 'lost'
+  if (/^(08|57P|25006|25P02|26000)/.test(state)) return 'lost'
+  if (state === '0A000' && (error as Error).message.includes('cached plan')) return 'lost'
   // Insufficient resources, operator intervention and timeouts.
   return /^(53|57|58|25P03)/.test(state) ? 'overloaded' : 'defect'
 }
@@ -42,10 +43,6 @@ export function postgresError(error: unknown): AppError {
 /** The server, or the role, has no connection left for us. */
 export const tooManyConnections = '53300'
 export const diskFull = '53100'
-
-function isStalePlan(error: unknown): boolean {
-  return sqlState(error) === '0A000' && (error as Error).message.includes('cached plan')
-}
 
 export function sqlState(error: unknown): string | undefined {
   const code = error instanceof Error && 'code' in error ? error.code : undefined

@@ -56,17 +56,15 @@ export async function transact(
     }
     // The commit is never sent together with the beginning: on a dead connection, the verb can still run again.
     if (!isBegun) await send([], deadline)
-    await send([commit], performance.now() + commitMs, 'commit').catch(doubt)
+    await send([commit], performance.now() + commitMs, 'commit').catch(error => {
+      // If the answer to the COMMIT is lost, nobody knows whether it has happened. After any other error it has not.
+      throw failureOf(error) === 'lost' ? outcomeUnknown(error) : error
+    })
     return outcome
   } catch (error) {
     await undo()
     throw error
   }
-}
-
-/** If the answer to the COMMIT is lost, nobody knows whether it has happened. After any other error it has not. */
-function doubt(error: unknown): never {
-  throw failureOf(error) === 'lost' ? outcomeUnknown(error) : error
 }
 
 /** Runs each step and gives its rows to the next one. */
