@@ -90,8 +90,8 @@ const tests: Readonly<Record<string, string | readonly string[]>> = {
   'items of an order': 'rest/orders-input: is answered with 400, also for an absent user, and nothing is stored',
   'idempotency keys': 'storage/purges: deletes exactly the idempotency keys that have expired',
   'a document': [
-    'graphql/limits: 64 KiB are allowed and one byte more is not',
-    'graphql/limits: 1,000 tokens are allowed and one more is not, without comments and commas',
+    'graphql/document-bounds: 64 KiB are allowed and one byte more is not',
+    'graphql/document-bounds: 1,000 tokens are allowed and one more is not, without comments and commas',
   ],
   'names, nesting of literals and types': [
     'graphql/document-bounds: is executed, and a larger one is refused with DOCUMENT_TOO_LARGE, by POST and over a socket',
@@ -104,15 +104,15 @@ const tests: Readonly<Record<string, string | readonly string[]>> = {
     'storage/wide-selections: of more lists than allowed is refused in a query and in a mutation, and then nothing is changed',
   ],
   'fields of an introspection answer':
-    'graphql/introspection: with a too large answer is refused, and 5,000 fields are allowed',
+    'graphql/document-bounds: with a too large answer is refused, and 5,000 fields are allowed',
   'rows skipped by an operation':
-    'graphql/skipped-rows: is refused before it is executed, by POST and by GET, and 100,000 are allowed',
+    'graphql/limits: is refused before it is executed, by POST and by GET, and 100,000 are allowed',
   'values of one variable': 'graphql/documents: a variable must be a single value',
   'text that a mutation stores': [
     'graphql/mutations: a long text of control characters is refused with 400',
     'graphql/mutations: an operation with more than 1 MiB of text, counting each use of a variable, stores nothing',
   ],
-  'input of a client that errors repeat': 'graphql/echoes: Errors repeat at most 100 characters of the input',
+  'input of a client that errors repeat': 'graphql/document-bounds: Errors repeat at most 100 characters of the input',
   'cached texts, documents and plans': [
     'graphql/persisted-queries: texts that were not used for long are forgotten, and can be sent again',
     'graphql/documents: an unused document is evicted after',

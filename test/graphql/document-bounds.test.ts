@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict'
-import { describe, it } from 'node:test'
+import { after, before, describe, it } from 'node:test'
+import { executeSync, getIntrospectionQuery, parse } from 'graphql'
+import { loadSchema } from '../../src/graphql/language/schema.ts'
 import { startTestApp } from '../support/app.ts'
-import { assertRefused, dataOf, query, repeat } from '../support/graphql.ts'
+import { type Asked, assertRefused, dataOf, type ErrorBody, query, repeat } from '../support/graphql.ts'
 import { shared } from '../support/shared.ts'
 import { SocketClient } from '../support/sockets.ts'
 
@@ -23,38 +25,212 @@ const atTheBound: readonly (readonly [what: string, most: number, expected: RegE
     ],
   ]
 
-describe('A document at its bounds', () => {
+/**
+ * The longest allowed name and value. They consist of the letter q only, so that a quote of them is easy to find in a
+ * message.
+ */
+const name = 'q'.repeat(128)
+const value = 'q'.repeat(60_000)
+
+/** The expected message of the first error, the document, and its variables. */
+const requests: Readonly<Record<string, readonly [expected: RegExp, text: string, asked?: Asked]>> = {
+  'an unknown field': [/^Cannot query field "q{100}…" on type "Query"\.$/, `{ ${name} }`],
+  'many unknown fields': [/^Cannot query field "f0"/, `{ ${repeat(500, n => `f${n}`)} }`],
+  'an unknown argument': [/^Unknown argument "q{100}…" on field/, `{ posts(${name}: 1) { id } }`],
+  'an unknown type': [/^Unknown type "q{100}…"/, `query ($v: ${name}) { posts(limit: $v) { id } }`],
+  'an unknown directive': [/^Unknown directive "@q{99}…"/, `{ __typename @${name} }`],
+  'an unknown fragment': [/^Unknown fragment "q{100}…"/, `{ ...${name} }`],
+  'an undeclared variable': [/^Variable "\$q{99}…" is not defined/, `{ posts(limit: $${name}) { id } }`],
+  'a variable that nobody uses': [/^Variable "\$q{99}…" is never used/, `query ($${name}: Int) { __typename }`],
+  'a fragment that nobody uses': [
+    /^Fragment "q{100}…" is never/,
+    `{ __typename } fragment ${name} on Query { me { id } }`,
+  ],
+  'fields that cannot be merged': [/^Fields "q{100}…" conflict/, `{ ${name}: __typename ${name}: me { id } }`],
+  'a name where none may be': [/^Syntax Error: Unexpected Name "q{99}…$/, `{ a } ${name}`],
+  'a text where none may be': [/^Syntax Error: Expected Name, found String "q{99}…$/, `{ "${value}" }`],
+  'a block of text where none may be': [/found BlockString "q{99}…$/, `{ """${value}""" }`],
+  'a text as a number': [/^Int cannot represent non-integer value: "q{99}…$/, `{ posts(limit: "${value}") { id } }`],
+  'a text of quotes as a number': [/value: .{100}…$/, `{ posts(limit: "${'\\"q'.repeat(10_000)}") { id } }`],
+  'a text as a date': [
+    /^Expected value of type "DateTime",.*found: "q{99}…$/,
+    `{ posts(publishedAfter: "${value}") { id } }`,
+  ],
+  'a number of many digits': [/value: 9{100}…$/, `{ posts(limit: ${'9'.repeat(60_000)}) { id } }`],
+  'a list as a number': [/value: .{100}…$/, `{ posts(limit: [${repeat(900, () => '"q"')}]) { id } }`],
+  'a literal that nests': [/value: \{ q.{97}…$/, `{ posts(limit: ${nested('{qqqqqqqqqq: ', '1', '}', 32)}) { id } }`],
+  'a variable of the wrong type': [
+    /^Variable "\$v" has invalid value: Int cannot represent non-integer value: "q{99}…$/,
+    'query ($v: Int) { posts(limit: $v) { id } }',
+    { variables: { v: value } },
+  ],
+  'a variable that is no date': [
+    /^Variable "\$v" has .*; found: "q{99}…$/,
+    'query ($v: DateTime) { posts(publishedAfter: $v) { id } }',
+    { variables: { v: value } },
+  ],
+  'the name of no operation': [
+    /^There is no operation named "q{100}…"\.$/,
+    'query A { __typename } query B { __typename }',
+    { operationName: value },
+  ],
+  'the name of no operation, with words of errors in it': [
+    /^There is no operation named "q"found: .{91}…"\.$/,
+    '{ __typename }',
+    { operationName: `q"found: represent value: ${'"q'.repeat(30_000)}` },
+  ],
+  'a circle of fragments': [
+    /^Cannot spread fragment "q{100}…" within itself via ("q{100}…", )+"q{1,100}…/,
+    `{ me { ...${name.slice(3)}100 } } ${repeat(90, n => `fragment ${name.slice(3)}${n + 100} on User { ...${name.slice(3)}${((n + 1) % 90) + 100} }`)}`,
+  ],
+}
+
+function assertShort(errors: readonly ErrorBody[]): void {
+  assert.ok(errors.length > 0 && errors.length <= 11, `${errors.length} errors`)
+  for (const { message, locations = [] } of errors) {
+    assert.ok(message.length <= 501, `${message.length} characters: ${message}`)
+    assert.doesNotMatch(message, /q{101}|9{101}|\n/)
+    assert.ok(locations.length <= 10, `${locations.length} locations`)
+  }
+}
+
+/** The introspection query of graphql-js, which GraphiQL, GraphQL Code Generator, Apollo and many other tools send. */
+const usual: Readonly<Record<string, string>> = {
+  'with its default options': getIntrospectionQuery(),
+  'without descriptions': getIntrospectionQuery({ descriptions: false }),
+  'with all options': getIntrospectionQuery({
+    descriptions: true,
+    specifiedByUrl: true,
+    directiveIsRepeatable: true,
+    schemaDescription: true,
+    inputValueDeprecation: true,
+    oneOf: true,
+  }),
+}
+
+describe('Documents', () => {
   const app = shared(() => startTestApp({ RATE_LIMIT_MAX: '0' }))
 
-  it('is executed, and a larger one is refused with DOCUMENT_TOO_LARGE, by POST and over a socket', async () => {
-    using socket = await SocketClient.connect(app)
-    for (const [what, most, expected, text] of atTheBound) {
-      dataOf(await query(app, text(most)))
-      assert.equal((await socket.ask(text(most))).errors, undefined, what)
-      assertRefused(await query(app, text(most + 1)), 400, 'DOCUMENT_TOO_LARGE', expected)
-      assert.equal((await socket.ask(text(most + 1))).errors?.[0]?.extensions.code, 'DOCUMENT_TOO_LARGE', what)
+  describe('A document at its bounds', () => {
+    it('is executed, and a larger one is refused with DOCUMENT_TOO_LARGE, by POST and over a socket', async () => {
+      using socket = await SocketClient.connect(app)
+      for (const [what, most, expected, text] of atTheBound) {
+        dataOf(await query(app, text(most)))
+        assert.equal((await socket.ask(text(most))).errors, undefined, what)
+        assertRefused(await query(app, text(most + 1)), 400, 'DOCUMENT_TOO_LARGE', expected)
+        assert.equal((await socket.ask(text(most + 1))).errors?.[0]?.extensions.code, 'DOCUMENT_TOO_LARGE', what)
+      }
+    })
+
+    // Nothing in the schema takes a literal that nests: the standard rules refuse what the bounds let pass.
+    it('is validated if a literal or a type nests 32 deep, and refused as too large from 33 on', async () => {
+      const expected = /a literal or a type that nests more than 32 deep/
+      for (const text of [
+        (n: number) => `{ posts(limit: ${nested('[', '1', ']', n)}) { id } }`,
+        (n: number) => `{ posts(limit: ${nested('{a: ', '1', '}', n)}) { id } }`,
+        (n: number) => `query ($v: ${nested('[', 'Int', ']', n)}) { posts(limit: $v) { id } }`,
+        (n: number) => `query ($v: Int = ${nested('[', '1', ']', n)}) { posts(limit: $v) { id } }`,
+        (n: number) => `{ __typename @include(if: ${nested('[', 'true', ']', n)}) }`,
+      ]) {
+        assertRefused(await query(app, text(32)), 400, 'GRAPHQL_VALIDATION_FAILED')
+        assertRefused(await query(app, text(33)), 400, 'DOCUMENT_TOO_LARGE', expected)
+      }
+    })
+
+    const withSize = (bytes: number, filler = 'x') => {
+      const text = '{ __typename } #'
+      return text + filler.repeat((bytes - text.length) / Buffer.byteLength(filler))
+    }
+
+    it('64 KiB are allowed and one byte more is not', async () => {
+      dataOf(await query(app, withSize(65_536)))
+      dataOf(await query(app, withSize(65_536, 'é')))
+      const text = 'The document is larger than 65536 bytes.'
+      assertRefused(await query(app, withSize(65_537)), 400, 'DOCUMENT_TOO_LARGE', text)
+      assertRefused(await query(app, withSize(65_538, 'é')), 400, 'DOCUMENT_TOO_LARGE', text)
+      assertRefused(await query(app, ','.repeat(1_000_000)), 400, 'DOCUMENT_TOO_LARGE', text)
+    })
+
+    it('1,000 tokens are allowed and one more is not, without comments and commas', async () => {
+      const withTokens = (count: number) =>
+        `{ ${repeat(332, n => `a${n}: __typename`, '\n, # and\n')} ${repeat(count - 998, () => '__typename')} }`
+      dataOf(await query(app, withTokens(1000)))
+      const text = 'The document has more than 1000 tokens.'
+      assertRefused(await query(app, withTokens(1001)), 400, 'DOCUMENT_TOO_LARGE', text)
+      assertRefused(await query(app, `${withTokens(1001)} this is no GraphQL`), 400, 'DOCUMENT_TOO_LARGE', text)
+    })
+
+    it('a document within the limits is never called too large because of its text', async () => {
+      const refusal = await query(app, '{ "tokens. Parsing aborted" }')
+      assertRefused(refusal, 400, 'GRAPHQL_PARSE_FAILED', /^Syntax Error: Expected Name, found String/)
+    })
+
+    it('may have any text in strings and comments', async () => {
+      dataOf(
+        await query(
+          app,
+          `{ post(id: "${long(1000)} ${'['.repeat(1000)}") { id } } # ${'{'.repeat(1000)} ${long(1000)}`,
+        ),
+      )
+      dataOf(await query(app, `{ ${repeat(80, n => `a${n}: post(id: """${'{'.repeat(100)}""") { id }`)} }`))
+    })
+  })
+
+  describe('Errors repeat at most 100 characters of the input:', () => {
+    let socket: SocketClient
+    before(async () => {
+      socket = await SocketClient.connect(app)
+    })
+    after(() => socket[Symbol.dispose]())
+
+    for (const [what, [expected, text, asked]] of Object.entries(requests)) {
+      it(what, async () => {
+        const { status, body } = await query(app, text, asked)
+        assert.equal(status, 400, body.slice(0, 1000))
+        const { errors }: { errors: readonly ErrorBody[] } = JSON.parse(body)
+        assertShort(errors)
+        assert.match(errors[0]?.message ?? '', expected)
+        assert.ok(body.length < 16 * 1024, `${body.length} characters`)
+        const payload = { query: text, ...asked }
+        socket.send({ type: 'subscribe', id: what, payload })
+        await socket.until(() => socket.messages.some(({ id }) => id === what))
+        assert.deepEqual(
+          socket.messages.find(({ id }) => id === what),
+          { id: what, type: 'error', payload: errors },
+        )
+      })
     }
   })
 
-  // Nothing in the schema takes a literal that nests: the standard rules refuse what the bounds let pass.
-  it('is validated if a literal or a type nests 32 deep, and refused as too large from 33 on', async () => {
-    const expected = /a literal or a type that nests more than 32 deep/
-    for (const text of [
-      (n: number) => `{ posts(limit: ${nested('[', '1', ']', n)}) { id } }`,
-      (n: number) => `{ posts(limit: ${nested('{a: ', '1', '}', n)}) { id } }`,
-      (n: number) => `query ($v: ${nested('[', 'Int', ']', n)}) { posts(limit: $v) { id } }`,
-      (n: number) => `query ($v: Int = ${nested('[', '1', ']', n)}) { posts(limit: $v) { id } }`,
-      (n: number) => `{ __typename @include(if: ${nested('[', 'true', ']', n)}) }`,
-    ]) {
-      assertRefused(await query(app, text(32)), 400, 'GRAPHQL_VALIDATION_FAILED')
-      assertRefused(await query(app, text(33)), 400, 'DOCUMENT_TOO_LARGE', expected)
+  describe('An introspection query', () => {
+    for (const [what, text] of Object.entries(usual)) {
+      it(`of the usual tools gets the same answer as from graphql-js, ${what}`, async () => {
+        const { data } = executeSync({ schema: loadSchema(), document: parse(text) })
+        for (let time = 0; time < 2; time++)
+          assert.deepEqual(dataOf(await query(app, text)), JSON.parse(JSON.stringify(data)))
+      })
     }
-  })
 
-  it('may have any text in strings and comments', async () => {
-    dataOf(
-      await query(app, `{ post(id: "${long(1000)} ${'['.repeat(1000)}") { id } } # ${'{'.repeat(1000)} ${long(1000)}`),
-    )
-    dataOf(await query(app, `{ ${repeat(80, n => `a${n}: post(id: """${'{'.repeat(100)}""") { id }`)} }`))
+    it('with a too large answer is refused, and 5,000 fields are allowed', async () => {
+      const asked = (times: number) => repeat(times, n => `a${n}: __type(name: "User") { ...F }`)
+      const fragment = `fragment F on __Type { ${repeat(199, n => `n${n}: name`)} }`
+      dataOf(await query(app, `{ ${asked(25)} } ${fragment}`))
+      const beyond = `{ ${asked(25)} __type(name: "nobody") { name } } ${fragment}`
+      const message = 'The answer about the schema has more than 5000 fields.'
+      const { extensions } = assertRefused(await query(app, beyond), 400, 'COMPLEXITY_LIMIT_EXCEEDED', message)
+      assert.deepEqual({ ...extensions }, { code: 'COMPLEXITY_LIMIT_EXCEEDED', limit: 5000 })
+      using socket = await SocketClient.connect(app)
+      assert.equal((await socket.ask(beyond)).errors?.[0]?.message, message)
+    })
+
+    const large: Readonly<Record<string, string>> = {
+      'the same scalar of every type': `{ __schema { ${repeat(33, n => `a${n}: types { ...F }`)} } } fragment F on __Type { ${repeat(240, n => `k${n}: kind`)} }`,
+      'lists within lists': `{ __schema { ${repeat(30, n => `a${n}: types { fields { args { type { ...T } } type { ...T } } }`)} } } fragment T on __Type { kind name ofType { kind name ofType { kind name } } }`,
+    }
+    for (const [what, text] of Object.entries(large)) {
+      it(`with a too large answer is refused: ${what}`, async () => {
+        assertRefused(await query(app, text), 400, 'COMPLEXITY_LIMIT_EXCEEDED')
+      })
+    }
   })
 })

@@ -12,8 +12,11 @@ import { runs } from '../support/form.ts'
 import { assertRefused, dataOf, get, query, read, repeat } from '../support/graphql.ts'
 import { createMember, type UserBody } from '../support/rest.ts'
 import { shared } from '../support/shared.ts'
+import { SocketClient } from '../support/sockets.ts'
 import type { Data } from './support/data.ts'
 import { anyMutation, anyQuery, type Variables } from './support/operations.ts'
+
+const schema = loadSchema()
 
 type Member = UserBody & { readonly token: string }
 
@@ -48,37 +51,17 @@ describe('Limits of an operation', () => {
     })
 
     it('R-LIM-5: fragments count as if they were written at their spread, named or inline', async () => {
-      const post = 'author { posts(limit: 1) { id } }' // two levels deeper than its place
-      const user = 'posts(limit: 1) { author { id } }'
-      for (const [levels, text] of [
-        [5, `{ user(id: 1) { posts { ...A } } } fragment A on Post { author { ...B } } fragment B on User { ${user} }`],
-        [
-          6,
-          `{ user(id: 1) { posts { ...A } } } fragment A on Post { author { ...B } } fragment B on User { posts { ${post} } }`,
-        ],
-        [
-          5,
-          `{ ... { ... on Query { user(id: 1) { ... { posts(limit: 1) { ... on Post { author { ${user} } } } } } } } }`,
-        ],
-        [
-          6,
-          `{ ... { ... on Query { user(id: 1) { ... { posts { ... on Post { author { posts { ${post} } } } } } } } } }`,
-        ],
+      const deep = 'posts { author { posts { author { posts { id } } } } }'
+      const post = 'fragment A on Post { author { posts(limit: 1) { id } } }'
+      for (const text of [
         // The same fragment twice: once at an allowed depth, once too deep.
-        [
-          6,
-          `{ ...Q post(id: 1) { ...A } } fragment A on Post { ${post} } fragment Q on Query { user(id: 1) { posts { author { posts { ...A } } } } }`,
-        ],
-        [
-          6,
-          '{ user(id: 1) { ...__schema } } fragment __schema on User { posts { author { posts { author { posts { id } } } } } }',
-        ],
-        [6, `query __schema { ${nested(6)} }`],
-        [6, `{ __schema: ${nested(6)} }`],
-      ] as const) {
-        if (levels > 5) await tooDeep(text, levels)
-        else dataOf(await query(app, text))
-      }
+        `{ ...Q post(id: 1) { ...A } } ${post} fragment Q on Query { user(id: 1) { posts { author { posts { ...A } } } } }`,
+        `{ ... on Query { user(id: 1) { ... { ${deep} } } } }`,
+        `{ user(id: 1) { ...__schema } } fragment __schema on User { ${deep} }`,
+        `query __schema { ${nested(6)} }`,
+        `{ __schema: ${nested(6)} }`,
+      ])
+        await tooDeep(text, 6)
     })
 
     it('R-LIM-5: every operation of the document counts, also unselected ones, whatever its directives are', async () => {
@@ -126,6 +109,8 @@ describe('Limits of an operation', () => {
     }
     await refuse('{ posts(limit: 1000) { id } __typename }', 1001)
     await refuse('{ posts(limit: 100) { comments { author { name } } } }', 6000)
+    const bomb = repeat(60, n => `fragment F${n} on User { ...F${n + 1} ...F${n + 1} }`)
+    await refuse(`{ users { ...F0 } } ${bomb} fragment F60 on User { id }`, Number.MAX_SAFE_INTEGER)
     const text = 'query ($n: Int!) { posts(limit: $n) { id } a: __typename b: __typename }'
     dataOf(await query(app, text, { variables: { n: 998 } }))
     await refuse(text, 1001, { n: 999 })
@@ -185,48 +170,76 @@ describe('Limits of an operation', () => {
     })
   })
 
-  describe('Size of a document', () => {
-    const withSize = (bytes: number, filler = 'x') => {
-      const text = '{ __typename } #'
-      return text + filler.repeat((bytes - text.length) / Buffer.byteLength(filler))
-    }
+  describe('An operation that skips more than 100,000 rows', () => {
+    const message = (rows: number) => `The operation skips ${rows} rows; 100000 are allowed.`
+    const extensions = (skipped: number) => ({ code: 'BAD_USER_INPUT', skipped, limit: 100_000 })
+    const many = (count: number, offset: number) =>
+      repeat(count, n => `a${n}: posts(limit: 1, offset: ${offset}) { id }`)
 
-    it('64 KiB are allowed and one byte more is not', async () => {
-      dataOf(await query(app, withSize(65_536)))
-      dataOf(await query(app, withSize(65_536, 'é')))
-      const text = 'The document is larger than 65536 bytes.'
-      assertRefused(await query(app, withSize(65_537)), 400, 'DOCUMENT_TOO_LARGE', text)
-      assertRefused(await query(app, withSize(65_538, 'é')), 400, 'DOCUMENT_TOO_LARGE', text)
-      assertRefused(await query(app, ','.repeat(1_000_000)), 400, 'DOCUMENT_TOO_LARGE', text)
+    it('is refused before it is executed, by POST and by GET, and 100,000 are allowed', async () => {
+      for (const ask of [(text: string) => query(app, text), (text: string) => get(app, { query: text })]) {
+        dataOf(await ask(`{ ${many(1, 100_000)} }`))
+        dataOf(await ask(`{ ${many(50, 2_000)} }`))
+        dataOf(await ask('{ users(limit: 100) { posts(limit: 1, offset: 1000) { id } } }'))
+        for (const [text, rows] of [
+          [`{ ${many(51, 2_000)} }`, 102_000],
+          [`{ ${many(50, 2_000)} users(offset: 1) { id } }`, 100_001],
+          ['{ users(limit: 100) { posts(limit: 1, offset: 1001) { id } } }', 100_100],
+        ] as const) {
+          const refused = assertRefused(await ask(text), 400, 'BAD_USER_INPUT', message(rows))
+          assert.deepEqual({ ...refused.extensions }, extensions(rows))
+        }
+      }
+      assertRefused(await query(app, `{ ${many(70, 100_000)} }`), 400, 'BAD_USER_INPUT', message(7_000_000))
     })
 
-    it('1,000 tokens are allowed and one more is not, without comments and commas', async () => {
-      const withTokens = (count: number) =>
-        `{ ${repeat(332, n => `a${n}: __typename`, '\n, # and\n')} ${repeat(count - 998, () => '__typename')} }`
-      dataOf(await query(app, withTokens(1000)))
-      const text = 'The document has more than 1000 tokens.'
-      assertRefused(await query(app, withTokens(1001)), 400, 'DOCUMENT_TOO_LARGE', text)
-      assertRefused(await query(app, `${withTokens(1001)} this is no GraphQL`), 400, 'DOCUMENT_TOO_LARGE', text)
+    it('is refused because of its variables, at every request', async () => {
+      const text = 'query ($n: Int!) { a: posts(offset: $n) { id } b: posts(offset: $n) { id } }'
+      for (let round = 0; round < 2; round++) {
+        dataOf(await query(app, text, { variables: { n: 50_000 } }))
+        assertRefused(await query(app, text, { variables: { n: 50_001 } }), 400, 'BAD_USER_INPUT', message(100_002))
+      }
     })
 
-    it('a document within the limits is never called too large because of its text', async () => {
-      const refusal = await query(app, '{ "tokens. Parsing aborted" }')
-      assertRefused(refusal, 400, 'GRAPHQL_PARSE_FAILED', /^Syntax Error: Expected Name, found String/)
+    it('is refused because of its cost first, and because of access last', async () => {
+      const expensive = `{ ${many(2, 100_000)} posts(limit: 1000) { id } me { id } }`
+      assertRefused(await query(app, expensive), 400, 'COMPLEXITY_LIMIT_EXCEEDED')
+      assertRefused(await query(app, `{ ${many(2, 100_000)} me { id } }`), 400, 'BAD_USER_INPUT', message(200_000))
+      assertRefused(await query(app, `{ ${many(1, 100_000)} me { id } }`), 401, 'UNAUTHENTICATED')
+    })
+
+    it('changes nothing if it is a mutation', async () => {
+      const like = (offset: number) =>
+        `mutation { ${repeat(20, n => `a${n}: likePost(id: 1) { likes author { posts(offset: ${offset}) { id } } }`)} }`
+      const before = await likes()
+      assertRefused(await query(app, like(5_001)), 400, 'BAD_USER_INPUT', message(100_020))
+      assert.equal(await likes(), before)
+      dataOf(await query(app, like(5_000)))
+      assert.equal(await likes(), before + 20)
+    })
+
+    it('is refused over a socket, as a query and as a subscription', async () => {
+      using socket = await SocketClient.connect(app)
+      const error = (rows: number) => [{ message: message(rows), extensions: extensions(rows) }]
+      assert.deepEqual((await socket.ask(`{ ${many(2, 100_000)} }`)).errors, error(200_000))
+      const subscription = (offset: number) =>
+        `subscription { postAdded { id author { posts(limit: 50) { comments(offset: ${offset}) { id } } } } }`
+      assert.deepEqual((await socket.ask(subscription(2_001))).errors, error(100_050))
+      const begun = socket.begin(subscription(2_000))
+      await begun.listening(async title => {
+        const create = 'mutation ($title: String!) { createPost(title: $title, content: "C") { id } }'
+        const asked = { variables: { title }, token: ann.token }
+        return (await read<{ createPost: { id: string } }>(app, create, asked)).createPost.id
+      })
     })
   })
 })
 
 describe('The cost of an operation', () => {
-  const app = shared(() => startTestAppOn(sqlite, { RATE_LIMIT_MAX: '0', QUERY_MAX_COMPLEXITY: '1' }))
-
-  /** The reported cost of an operation. Here the limit is 1, so all others are refused. */
-  const cost = async (text: string, variables = {}) => {
-    const response = await query(app, text, { variables })
-    if (response.status === 200) return dataOf(response)
-    const { message, extensions } = assertRefused(response, 400, 'COMPLEXITY_LIMIT_EXCEEDED')
-    assert.equal(message, `The operation costs ${extensions.cost}; 1 is allowed.`)
-    assert.deepEqual({ ...extensions }, { code: 'COMPLEXITY_LIMIT_EXCEEDED', cost: extensions.cost, limit: 1 })
-    return extensions.cost
+  const documents = new Documents({ schema, maxDepth: 5, suggestions: false })
+  const cost = (text: string, variables = {}) => {
+    const operation = documents.prepare(text).operation(undefined)
+    return operation.cost(operation.coerce(variables)).cost
   }
 
   const costs: readonly (readonly [rule: string, text: string, cost: number, variables?: object])[] = [
@@ -262,45 +275,27 @@ describe('The cost of an operation', () => {
     ],
     ['Rows cost even where nothing of them is selected', '{ posts(limit: 50) { id @skip(if: true) } }', 50],
     ['An object costs where nothing of it is selected', '{ post(id: 1) { id @skip(if: true) } }', 5],
+    ['Introspection costs nothing', getIntrospectionQuery(), 0],
+    ['A list of none costs nothing', '{ posts(limit: 0) { author { email } } }', 0],
+    ['A number of comments costs 1', '{ posts(limit: 501) { id commentCount } }', 1002],
+    ['The post of a comment costs 5', '{ posts(limit: 20) { comments { post { id } } } }', 1200],
     ['Introspection is exempt', '{ __schema { types { name } } posts(limit: 2) { id } }', 2],
   ]
 
   for (const [rule, text, expected, variables] of costs) {
-    it(`${rule}: ${text.length > 70 ? `${text.slice(0, 70)}…` : text} costs ${expected}${variables ? ` with ${JSON.stringify(variables)}` : ''}`, async () => {
-      assert.equal(await cost(text, variables), expected)
+    it(`${rule}: ${text.length > 70 ? `${text.slice(0, 70)}…` : text} costs ${expected}${variables ? ` with ${JSON.stringify(variables)}` : ''}`, () => {
+      assert.equal(cost(text, variables), expected)
     })
   }
-
-  it('introspection alone, or a list with limit 0, costs nothing', async () => {
-    await cost(getIntrospectionQuery())
-    assert.deepEqual(await cost('{ posts(limit: 0) { author { email } } }'), { posts: [] })
-    assert.deepEqual(await cost('{ __typename }'), { __typename: 'Query' })
-  })
-
-  it('a cost above the largest exact integer is reported as that integer', async () => {
-    const bomb = `{ users { ...F0 } } ${repeat(60, n => `fragment F${n} on User { ...F${n + 1} ...F${n + 1} }`)} fragment F60 on User { id }`
-    assert.equal(await cost(bomb), Number.MAX_SAFE_INTEGER)
-  })
 })
 
-test('QUERY_MAX_DEPTH and QUERY_MAX_COMPLEXITY set the limits', async () => {
-  await using app = await startTestAppOn(sqlite, {
-    QUERY_MAX_DEPTH: '7',
-    QUERY_MAX_COMPLEXITY: '5000',
-    RATE_LIMIT_MAX: '0',
-  })
-  dataOf(await query(app, `{ ${nested(7)} }`))
-  const { extensions } = assertRefused(await query(app, `{ ${nested(8)} }`), 400, 'DEPTH_LIMIT_EXCEEDED')
-  assert.equal(extensions.limit, 7)
-  dataOf(await query(app, '{ posts(limit: 1000) { id title likes content publishedAt } }'))
-  assertRefused(
-    await query(app, '{ posts(limit: 1000) { id title likes content publishedAt __typename } }'),
-    400,
-    'COMPLEXITY_LIMIT_EXCEEDED',
-  )
-  await using flat = await startTestAppOn(sqlite, { QUERY_MAX_DEPTH: '0' })
-  dataOf(await query(flat, '{ __typename }'))
-  assertRefused(await query(flat, '{ posts { id } }'), 400, 'DEPTH_LIMIT_EXCEEDED')
+test('QUERY_MAX_DEPTH and QUERY_MAX_COMPLEXITY set the limits, also to none', async () => {
+  await using app = await startTestAppOn(sqlite, { QUERY_MAX_DEPTH: '0', QUERY_MAX_COMPLEXITY: '1' })
+  dataOf(await query(app, '{ __typename }'))
+  const deep = assertRefused(await query(app, '{ posts(limit: 0) { id } }'), 400, 'DEPTH_LIMIT_EXCEEDED')
+  assert.equal(deep.extensions.limit, 0)
+  const dear = await query(app, '{ a: __typename b: __typename }')
+  assertRefused(dear, 400, 'COMPLEXITY_LIMIT_EXCEEDED', 'The operation costs 2; 1 is allowed.')
 })
 
 /** Cost, skipped rows and depth by their rules alone: everything inlined, nothing remembered. */
@@ -361,7 +356,6 @@ function literal(node: ValueNode | undefined): unknown {
   return node !== undefined && 'value' in node ? node.value : undefined
 }
 
-const schema = loadSchema()
 const noData: Data = { users: [], posts: [], comments: [] }
 
 test('R-LIM-9, R-LIM-10, R-LIM-11, R-LIM-12: cost, skipped rows and depth are those of a naive calculation, for any operation', t => {

@@ -176,7 +176,8 @@ describe('Queries', () => {
     for (const { id, name, token } of [ann, bob]) {
       assert.deepEqual(await read(app, '{ me { id name } }', { token }), { me: { id: String(id), name } })
     }
-    assertRefused(await query(app, '{ me { id } }'), 401, 'UNAUTHENTICATED', 'Authentication required')
+    for (const text of ['{ me { id } }', '{ posts { id } ...F } fragment F on Query { a: me { __typename } }'])
+      assertRefused(await query(app, text), 401, 'UNAUTHENTICATED', 'Authentication required')
   })
 
   it('limit accepts 0 to 1000 and offset 0 to 100,000, on every list, as a literal, a variable or its default', async () => {
@@ -196,11 +197,11 @@ describe('Queries', () => {
             await query(app, `query ($n: Int) ${text(`${name}: $n`)}`, { variables: { n: value } }),
           ] as const
         }
-        for (const value of [-1, most + 1, 2147483647, -2147483648])
+        for (const value of [-1, most + 1])
           for (const answer of await answers(value))
             assertRefused(answer, 400, 'BAD_USER_INPUT', `${name} must be an integer from 0 to ${most}`)
         // The schema itself refuses values outside of the range of Int.
-        for (const value of [2147483648, -2147483649, 1.5, '1', true]) {
+        for (const value of list === lists[0] ? [2147483648, -2147483649, 1.5, '1', true] : []) {
           const [literal, byDefault, variable] = await answers(value)
           for (const answer of [literal, byDefault])
             assertRefused(answer, 400, 'GRAPHQL_VALIDATION_FAILED', /^Int cannot represent/)
