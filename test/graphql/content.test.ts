@@ -30,9 +30,13 @@ describe('Updates, deletions and counts of content', () => {
   const newComment = (post: string, member = bob) =>
     idOf(`mutation { made: addComment(postId: ${post}, text: "Text") { id } }`, member)
 
+  // The texts may be long, and those that are accepted are read elsewhere.
   const state = async () => ({
-    posts: await rowsOf(app.engine, 'select id, title, content, likes, comment_count from posts order by id'),
-    comments: await rowsOf(app.engine, 'select id, text from comments order by id'),
+    posts: await rowsOf(
+      app.engine,
+      'select id, title, octet_length(content), likes, comment_count from posts order by id',
+    ),
+    comments: await rowsOf(app.engine, 'select id, octet_length(text) from comments order by id'),
     outbox: await rowsOf(app.engine, 'select id, kind from outbox order by id'),
   })
   const refused = async (text: string, member: Member | undefined, status: number, code: string, variables = {}) => {
@@ -87,33 +91,6 @@ describe('Updates, deletions and counts of content', () => {
     await refused('mutation { updatePost(id: "123456789", title: "T") { id } }', ann, 404, 'NOT_FOUND')
   })
 
-  it('their texts follow the rules of new ones, and count toward the 1 MiB of an operation', async () => {
-    const post = await newPost()
-    const comment = await newComment(post)
-    const changes: readonly (readonly [name: string, text: string, longest: number, member: Member])[] = [
-      ['title', `mutation ($v: String) { updatePost(id: ${post}, title: $v) { id } }`, 300, ann],
-      ['content', `mutation ($v: String) { updatePost(id: ${post}, content: $v) { id } }`, 65_536, ann],
-      ['text', `mutation ($v: String!) { updateComment(id: ${comment}, text: $v) { id } }`, 65_536, bob],
-    ]
-    for (const [name, text, longest, member] of changes) {
-      const controls = longest > 1000 ? ['\u0001'.repeat(300).padEnd(2000, 'x')] : []
-      for (const v of ['', ' \n', 'a\u0000b', '\ud800', 'x'.repeat(longest + 1), ...controls]) {
-        const { message } = await refused(text, member, 400, 'BAD_USER_INPUT', { v })
-        assert.ok(message.startsWith(name), message)
-      }
-      await read(app, text, { variables: { v: 'x'.repeat(longest) }, token: member.token })
-    }
-    const v = 'é'.repeat(32_768)
-    for (const [field, member] of [
-      [`updatePost(id: ${post}, content: $v)`, ann],
-      [`updateComment(id: ${comment}, text: $v)`, bob],
-    ] as const) {
-      const text = (count: number) => `mutation ($v: String!) { ${repeat(count, n => `a${n}: ${field} { id }`)} }`
-      await read(app, text(16), { variables: { v }, token: member.token })
-      await refused(text(17), member, 400, 'BAD_USER_INPUT', { v })
-    }
-  })
-
   it('a comment has its instant and its post, and a post the number of its comments', async () => {
     const post = await newPost()
     const earliest = Date.now()
@@ -129,28 +106,77 @@ describe('Updates, deletions and counts of content', () => {
     assert.equal(shown.comments[0]?.createdAt, addComment.createdAt)
   })
 
-  it('a number of comments costs 1 and a post of a comment 5, and it counts for the depth', async () => {
-    const cost = async (text: string) => (await refused(text, ann, 400, 'COMPLEXITY_LIMIT_EXCEEDED')).extensions.cost
-    assert.equal(await cost('{ posts(limit: 501) { id commentCount } }'), 1002)
-    assert.equal(await cost('{ posts(limit: 20) { comments { post { id } } } }'), 1200)
-    const nested = (inner: string) =>
-      `{ posts(limit: 1) { comments(limit: 1) { post { comments(limit: 1) { post { ${inner} } } } } } }`
-    await read(app, nested('id'))
-    await refused(nested('author { id }'), ann, 400, 'DEPTH_LIMIT_EXCEEDED')
+  /** Each change that stores a text: its name in errors, the change with the text as `$v`, and its greatest length. */
+  const changesOf = (post: string, comment: string): readonly (readonly [string, string, number])[] => [
+    ['title', 'createPost(title: $v, content: "C")', 300],
+    ['content', 'createPost(title: "T", content: $v)', 65_536],
+    ['text', `addComment(postId: ${post}, text: $v)`, 65_536],
+    ['title', `updatePost(id: ${post}, title: $v)`, 300],
+    ['content', `updatePost(id: ${post}, content: $v)`, 65_536],
+    ['text', `updateComment(id: ${comment}, text: $v)`, 65_536],
+  ]
+  const longChanges = (post: string, comment: string) => changesOf(post, comment).filter(([, , most]) => most > 1000)
+
+  it('blank, too long or malformed texts are refused with 400, and the longest allowed text is accepted', async () => {
+    const post = await newPost()
+    for (const [name, change, most] of changesOf(post, await newComment(post, ann))) {
+      const text = `mutation ($v: String!) { ${change} { id } }`
+      const wrong = ['', '\t\n\u00a0\u2003', 'a\u0000b', 'a\ud800b', '\udc00', 'x\ud83d', 'x'.repeat(most + 1)]
+      for (const v of wrong) {
+        const { message } = await refused(text, ann, 400, 'BAD_USER_INPUT', { v })
+        assert.ok(message.startsWith(name), message)
+      }
+      for (const v of ['x'.repeat(most), 'é'.repeat(most), '🎈'.repeat(most / 2)])
+        await read(app, text, { variables: { v }, token: ann.token })
+    }
+    await refused('mutation { createPost(title: "a\\uD800", content: "C") { id } }', ann, 400, 'GRAPHQL_PARSE_FAILED')
   })
 
-  it('e-mails of others are shown to admins only', async () => {
+  it('a long text of control characters is refused with 400, and a short one is accepted', async () => {
     const post = await newPost()
-    const comment = await newComment(post, ann)
-    for (const text of [
-      `mutation { updatePost(id: ${post}, title: "New") { author { email } } }`,
-      `mutation { updateComment(id: ${comment}, text: "New") { author { email } } }`,
-      `mutation { updateComment(id: ${comment}, text: "New") { post { author { email } } } }`,
-      `mutation { addComment(postId: ${post}, text: "New") { post { author { email } } } }`,
-      '{ posts(limit: 1) { comments { post { author { email } } } } }',
-    ]) {
-      await refused(text, ann, 403, 'FORBIDDEN')
-      await read(app, text, admin)
+    const mixed = (length: number, controls: number) => '\u001f'.repeat(controls).padEnd(length, 'x')
+    for (const [, change] of longChanges(post, await newComment(post, ann))) {
+      const text = `mutation ($v: String!) { ${change} { id } }`
+      for (const v of [mixed(1_001, 102), '\u0001'.repeat(65_536)])
+        await refused(text, ann, 400, 'BAD_USER_INPUT', { v })
+      for (const v of ['\u0001'.repeat(1_000), mixed(1_001, 100), '\n\t\r\b\f"\\'.repeat(9_000)])
+        await read(app, text, { variables: { v }, token: ann.token })
+    }
+  })
+
+  it('an operation with more than 1 MiB of text, counting each use of a variable, stores nothing', async () => {
+    const post = await newPost()
+    const changes = longChanges(post, await newComment(post, ann)).map(([, change]) => change)
+    const operation = (count: number) => `mutation ($v: String!, $last: String!) {
+      ${repeat(count, n => `a${n}: ${changes[n % changes.length]} { id }`)}
+      last: addComment(postId: ${post}, text: $last) { id }
+    }`
+    for (const [v, count] of [
+      ['x'.repeat(65_536), 15],
+      ['é'.repeat(65_000), 8],
+      ['€'.repeat(42_000), 8],
+    ] as const) {
+      const titles = Math.ceil(count / changes.length) // of one byte each, one for each post
+      const left = 1024 * 1024 - count * Buffer.byteLength(v) - titles
+      const tooMuch = { v, last: 'x'.repeat(left + 1) }
+      const { message, path } = await refused(operation(count), ann, 400, 'BAD_USER_INPUT', tooMuch)
+      assert.deepEqual([message, path], ['An operation stores at most 1048576 bytes of text', undefined])
+      await read(app, operation(count), { variables: { v, last: 'x'.repeat(left) }, token: ann.token })
+    }
+    const far = { v: 'x'.repeat(65_536), last: 'x' }
+    await refused(operation(60), ann, 400, 'BAD_USER_INPUT', far)
+    await refused(operation(60), undefined, 401, 'UNAUTHENTICATED', far)
+  })
+
+  it('the error about a text contains its name and path, and comes before the error about an absent post', async () => {
+    const absent = 'other: likePost(id: 123456789) { id }'
+    const text = (title: string) => `mutation { ${absent} mine: createPost(title: "${title}", content: "C") { id } }`
+    for (const [title, expected] of [
+      [' ', 'title must not be empty'],
+      ['x'.repeat(301), 'title must be at most 300 characters long'],
+    ] as const) {
+      const { message, path } = await refused(text(title), ann, 400, 'BAD_USER_INPUT')
+      assert.deepEqual([message, path], [expected, ['mine']])
     }
   })
 })
