@@ -6,7 +6,7 @@ import { Refusal } from '../../src/graphql/errors.ts'
 import { sql } from '../../src/storage/sql.ts'
 import { startTestAppOn } from '../support/app.ts'
 import { type EngineKind, engineKinds, sqlite } from '../support/engines.ts'
-import { inForm, notInQuick, runs } from '../support/form.ts'
+import { inForm, runs } from '../support/form.ts'
 import { ask } from '../support/http.ts'
 import { bodyOf, createMember } from '../support/rest.ts'
 import { beginning, contentsOf, people, resetData, stateOf, withoutNow } from './support/beginning.ts'
@@ -15,7 +15,7 @@ import { NaiveQuery, naiveAnswer, normalised } from './support/naive.ts'
 import { naiveMutation } from './support/naive-mutations.ts'
 import { anyMutation, anyQuery, type Operation, type Variables } from './support/operations.ts'
 import { catalogue } from './support/planting-verbs.ts'
-import { actorOf, type Service, Stage, serviceOver, withMethods } from './support/stage.ts'
+import { actorOf, type Service, Stage, serviceOver } from './support/stage.ts'
 
 /** Every run prints its seed. Setting it repeats that run. */
 const seed = Number(process.env.DUET_TEST_SEED ?? Math.floor(Math.random() * 2 ** 31))
@@ -29,7 +29,7 @@ const sizes: readonly DataSize[] = [
   { users: 12, posts: 30, comments: 90, longest: 1000 },
   { users: 3, posts: 15, comments: 20, longest: 65_536 },
 ]
-const runsPerSize = runs(12, 400)
+const runsPerSize = runs(8, 400)
 
 for (const kind of engineKinds) {
   describe(`A query on ${kind.name}`, { skip: kind.skip }, () => {
@@ -48,79 +48,56 @@ for (const kind of engineKinds) {
       }
       tally.report(t)
     })
-
-    // Plans are cached by the names of the given variables. Joined names must not make two keys equal.
-    it('gets the answer for its own variables, whatever their names are', async () => {
-      await using stage = await Stage.open(kind)
-      const service = serviceOver(stage.engine)
-      await stage.insert(beginning)
-      const text = `query ($a: DateTime, $b: DateTime, $asb: DateTime) {
-        one: posts(publishedAfter: $a) { id }
-        two: posts(publishedBefore: $b) { id }
-        three: posts(publishedAfter: $asb) { id }
-      }`
-      const instant = instants[2]
-      for (const set of [{ asb: instant }, { a: instant, b: instant }, { a: instant }, { b: instant }, {}]) {
-        const expected = naiveAnswer(text, set, new NaiveQuery(() => beginning))
-        assert.equal(normalised(await service(text, set)), expected, JSON.stringify(set))
-      }
-    })
-
-    it('gets the same answer over HTTP as from graphql-js, by POST and by GET', t => overHttp(kind, t))
   })
 
   describe(`A mutation on ${kind.name}`, { skip: kind.skip }, () => {
     it('R-GQL-20: executes all its fields in order or none, and gets the same answer as from a naive store', t =>
       mutations(kind, t))
-
-    // Each variable has a default, so it is allowed where a value is required. Then null is sent.
-    const nulls: Readonly<Record<string, string>> = {
-      'a title': 'mutation ($v: String = "a") { createPost(title: $v, content: "b") { title } }',
-      'the text of a comment': 'mutation ($v: String = "a") { addComment(postId: 1, text: $v) { text } }',
-      'the id of a post to like': 'mutation ($v: ID = "1") { likePost(id: $v) { id } }',
-      'the id of a post to delete': 'mutation ($v: ID = "1") { deletePost(id: $v) }',
-      'the id of a user': 'query ($v: ID = "1") { user(id: $v) { name } }',
-      'the id of a post': 'query ($v: ID = "1") { post(id: $v) { title } }',
-      'what is to be skipped': 'query ($v: Boolean = true) { posts { id title @skip(if: $v) } }',
-      'what is to be included': 'query ($v: Boolean = true) { posts { id title @include(if: $v) } }',
-    }
-    it('or a query with null for a required value is refused and changes nothing', async () => {
-      await using stage = await Stage.open(kind)
-      const service = serviceOver(stage.engine)
-      await stage.insert(beginning)
-      const before = await stateOf(stage)
-      for (const [what, text] of Object.entries(nulls)) {
-        const refused = (error: unknown) => error instanceof Refusal && error.code === 'BAD_USER_INPUT'
-        await assert.rejects(service(text, { v: null }, actorOf(people.ann)), refused, what)
-      }
-      assert.deepEqual(await stateOf(stage), before)
-    })
   })
 }
 
-describe('A difference from graphql-js', { skip: notInQuick }, () => {
-  const sabotages: Readonly<Record<string, (text: string) => string>> = {
-    'a reversed order': text => text.replaceAll(' asc', ' desc'),
-    'a page that repeats the item before it': text => text.replaceAll(/\bid ([<>]) (\$\d+)/g, 'id $1= $2'),
-    'an ignored limit': text => text.replaceAll(/limit \$\d+ /g, 'limit 1000 '),
+describe('An operation on either engine', () => {
+  // Plans are cached by the names of the given variables. Joined names must not make two keys equal.
+  it('gets the answer for its own variables, whatever their names are', async () => {
+    await using stage = await Stage.open(sqlite)
+    const service = serviceOver(stage.engine)
+    await stage.insert(beginning)
+    const text = `query ($a: DateTime, $b: DateTime, $asb: DateTime) {
+        one: posts(publishedAfter: $a) { id }
+        two: posts(publishedBefore: $b) { id }
+        three: posts(publishedAfter: $asb) { id }
+      }`
+    const instant = instants[2]
+    for (const set of [{ asb: instant }, { a: instant, b: instant }, { a: instant }, { b: instant }, {}]) {
+      const expected = naiveAnswer(text, set, new NaiveQuery(() => beginning))
+      assert.equal(normalised(await service(text, set)), expected, JSON.stringify(set))
+    }
+  })
+
+  it('that is a query gets the same answer over HTTP as from graphql-js, by POST and by GET', overHttp)
+
+  // Each variable has a default, so it is allowed where a value is required. Then null is sent.
+  const nulls: Readonly<Record<string, string>> = {
+    'a title': 'mutation ($v: String = "a") { createPost(title: $v, content: "b") { title } }',
+    'the text of a comment': 'mutation ($v: String = "a") { addComment(postId: 1, text: $v) { text } }',
+    'the id of a post to like': 'mutation ($v: ID = "1") { likePost(id: $v) { id } }',
+    'the id of a post to delete': 'mutation ($v: ID = "1") { deletePost(id: $v) }',
+    'the id of a user': 'query ($v: ID = "1") { user(id: $v) { name } }',
+    'the id of a post': 'query ($v: ID = "1") { post(id: $v) { title } }',
+    'what is to be skipped': 'query ($v: Boolean = true) { posts { id title @skip(if: $v) } }',
+    'what is to be included': 'query ($v: Boolean = true) { posts { id title @include(if: $v) } }',
   }
-  for (const [what, sabotage] of Object.entries(sabotages)) {
-    it(`is detected: ${what}`, async () => {
-      await using stage = await Stage.open(sqlite)
-      const engine = withMethods(stage.engine, {
-        read: ({ text, values }) => stage.engine.read({ text: sabotage(text), values }),
-      })
-      const service = serviceOver(engine, { maxComplexity: 5000 })
-      const plenty = datas({ users: 4, posts: 12, comments: 30, longest: 10 })
-      const [data = assert.fail('no data')] = fc.sample(plenty, { seed: 1, numRuns: 1 })
-      await stage.insert(data)
-      const property = fc.asyncProperty(anyQuery(data), operation =>
-        compare(service, operation, data, firstUser(data), new Tally()),
-      )
-      const { failed } = await fc.check(property, { numRuns: 100, seed: 1, endOnFailure: true })
-      assert.equal(failed, true)
-    })
-  }
+  it('with null for a required value is refused and changes nothing', async () => {
+    await using stage = await Stage.open(sqlite)
+    const service = serviceOver(stage.engine)
+    await stage.insert(beginning)
+    const before = await stateOf(stage)
+    for (const [what, text] of Object.entries(nulls)) {
+      const refused = (error: unknown) => error instanceof Refusal && error.code === 'BAD_USER_INPUT'
+      await assert.rejects(service(text, { v: null }, actorOf(people.ann)), refused, what)
+    }
+    assert.deepEqual(await stateOf(stage), before)
+  })
 })
 
 function someData(size: DataSize, at = 0): Data {
@@ -191,11 +168,11 @@ async function allowed(answer: Promise<string>): Promise<string | undefined> {
 
 const beyondLimits = new Set(['COMPLEXITY_LIMIT_EXCEEDED', 'DOCUMENT_TOO_LARGE', 'RESPONSE_TOO_LARGE'])
 
-async function overHttp(kind: EngineKind, t: TestContext): Promise<void> {
-  await using app = await startTestAppOn(kind, { RATE_LIMIT_MAX: '0', QUERY_MAX_COMPLEXITY: '5000' })
+async function overHttp(t: TestContext): Promise<void> {
+  await using app = await startTestAppOn(sqlite, { RATE_LIMIT_MAX: '0', QUERY_MAX_COMPLEXITY: '5000' })
   await using engine = app.database.open(catalogue)
   const planted = someData({ users: 4, posts: 12, comments: 30, longest: 100 })
-  await engine.write('run', insertsOf(planted, kind.kind))
+  await engine.write('run', insertsOf(planted, 'sqlite'))
   const { token, id, name, email } = await createMember(app)
   const [row] = await engine.read(sql`select created_at from users where id = ${id}`)
   const data = { ...planted, users: [...planted.users, { id, name, email, avatar: null, createdAt: String(row?.[0]) }] }
@@ -256,7 +233,7 @@ async function mutations(kind: EngineKind, t: TestContext): Promise<void> {
       }
     }
   })
-  await fc.assert(property, { numRuns: inForm(15, 150), seed })
+  await fc.assert(property, { numRuns: inForm(10, 150), seed })
   t.diagnostic(`seed ${seed}: ${JSON.stringify(Object.fromEntries(seen))}`)
   assert.ok(seen.has('done') && seen.size > 2, 'some mutations succeed, and others fail for several reasons')
 }
