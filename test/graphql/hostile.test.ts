@@ -34,16 +34,10 @@ const documents: readonly Document[] = [
     n => `${use} ${repeat(n, i => `fragment F${i} on User{...F${(i + 1) % n}}`)}`,
     'GRAPHQL_VALIDATION_FAILED',
   ],
-  [
-    'fragments that spread all others',
-    `${use} ${repeat(20, i => `fragment F${i} on User{${repeat(20, j => `...F${j}`)}}`)}`,
-    'GRAPHQL_VALIDATION_FAILED',
-  ],
   ['10,000 fragments', `${use} ${repeat(10_000, n => `fragment F${n} on User{id}`)}`, 'DOCUMENT_TOO_LARGE'],
   // Fragments.
   ['a chain of fragments', n => `${use.replace('me', 'user(id: 1)')} ${bomb(n, 1)}`, 'data'],
   ['a bomb of fragments, by twos', n => `${use} ${bomb(n, 2)}`, 'COMPLEXITY_LIMIT_EXCEEDED'],
-  ['a bomb of fragments, by tens', n => `${use} ${bomb(n, 10)}`, 'COMPLEXITY_LIMIT_EXCEEDED'],
   ['a bomb of fragments in a list of none', n => `{ users(limit: 0) { ...F0 } } ${bomb(n, 3)}`, 'data'],
   ['a bomb of introspection', n => `{ __schema { types { ...F0 } } } ${bomb(n, 2, '__Type', 'name')}`, 'data'],
   [
@@ -78,7 +72,6 @@ const documents: readonly Document[] = [
   ],
   ['unknown fields that are nearly known', n => `{ ${repeat(n, i => `post${i}`)} }`, 'GRAPHQL_VALIDATION_FAILED'],
   ['aliases of 128 letters', `{ posts(limit: 1) { ${repeat(320, n => `${'a'.repeat(125)}${100 + n}: id`)} } }`, 'data'],
-  ['scalars with selections', n => `{ me { ${repeat(n, () => 'id{a}')} } }`, 'GRAPHQL_VALIDATION_FAILED'],
   ['fields within each other', n => `{ me ${nest(n, '{ posts { author ', '{ id }', '}}')} }`, 'DEPTH_LIMIT_EXCEEDED'],
   [
     'the introspection of an introspection',
@@ -111,11 +104,6 @@ const documents: readonly Document[] = [
   ['likes without end', n => `mutation { ${repeat(n, i => `a${i}:likePost(id:1){id}`)} }`, 'data'],
   // Arguments, variables, directives.
   [
-    'lists within lists as an argument',
-    n => `{ posts(limit: ${nest(n, '[', '1', ']')}) { id } }`,
-    'DOCUMENT_TOO_LARGE',
-  ],
-  [
     'lists within lists as an argument, as deep as may be',
     n => `{ ${repeat(n, i => `a${i}: posts(limit: ${nest(32, '[', '1', ']')}) { id }`)} }`,
     'GRAPHQL_VALIDATION_FAILED',
@@ -137,21 +125,10 @@ const documents: readonly Document[] = [
     'GRAPHQL_VALIDATION_FAILED',
   ],
   [
-    'a variable of a deep type',
-    n => `query($v:${nest(n, '[', 'Int', ']')}){posts(limit:$v){id}}`,
-    'DOCUMENT_TOO_LARGE',
-  ],
-  [
     'a huge variable',
     'query($v:Int){posts(limit:$v){id}}',
     'BAD_USER_INPUT',
     { variables: { v: 'x'.repeat(1_000_000) } },
-  ],
-  [
-    'a long list as a variable',
-    'query($v:Int){posts(limit:$v){id}}',
-    'BAD_USER_INPUT',
-    { variables: { v: Array(19_000).fill(1) } },
   ],
   [
     'lists within lists as a variable',
@@ -169,13 +146,19 @@ const documents: readonly Document[] = [
   // Texts.
   ['commas', `{ __typename ${','.repeat(65_000)} }`, 'data'],
   ['newlines before an error', `{ __typename ${'\n'.repeat(65_000)} nothing }`, 'GRAPHQL_VALIDATION_FAILED'],
-  ['comments', `{ __typename } ${'#\n'.repeat(32_000)}`, 'data'],
   ['a block of newlines', `{ post(id: """${' \n'.repeat(32_000)}""") { id } }`, 'data'],
   ['a block of indented lines', `{ post(id: """${`${' '.repeat(250)}x\n`.repeat(250)}""") { id } }`, 'data'],
   ['a text of escapes', `{ post(id: "${'\\u0041'.repeat(10_000)}") { id } }`, 'data'],
   ['braces that never close', '{'.repeat(60_000), 'GRAPHQL_PARSE_FAILED'],
-  ['lists that never close', `{ posts(limit: ${'['.repeat(990)}`, 'GRAPHQL_PARSE_FAILED'],
   ['a text that never ends', `{ post(id: "${'x'.repeat(60_000)}`, 'GRAPHQL_PARSE_FAILED'],
+]
+
+/** Lists and objects as a value, lists as a type, selections. */
+const deep: readonly (readonly [code: string, text: string])[] = [
+  ['GRAPHQL_PARSE_FAILED', `{posts(limit:${nest(990, '[', '', '')}`],
+  ['GRAPHQL_PARSE_FAILED', `{posts(limit:${nest(330, '{a:', '', '')}`],
+  ['DOCUMENT_TOO_LARGE', `query($v:${nest(490, '[', 'Int', ']')}){a}`],
+  ['DEPTH_LIMIT_EXCEEDED', `${nest(330, '{a', '{a}', '}')}`],
 ]
 
 /** The largest document within the limits. */
@@ -219,9 +202,11 @@ async function measured(t: TestContext, duet: DuetProcess, text: string, asked?:
 describe('A hostile document gets a quick and correct answer:', () => {
   let duet: DuetProcess
   let app: { url: string }
+  const firstAnswers: [code: string, answer: RawResponse][] = []
   before(async () => {
     duet = serveDuet({ RATE_LIMIT_MAX: '0', DEMO_DATA: 'true', LOG_LEVEL: 'error' })
     app = await duet.address()
+    for (const [code, text] of deep) firstAnswers.push([code, await query(app, text)])
     await read(app, '{ posts { id comments { author { id } } } }')
   })
   let printed = 0
@@ -234,6 +219,12 @@ describe('A hostile document gets a quick and correct answer:', () => {
     assert.doesNotMatch(duet.stdout.slice(printed), /"level":50/)
   })
   after(() => duet[Symbol.asyncDispose]())
+
+  // The first call of a function takes more of the stack than later ones do.
+  it('a deeply nested one, as the first of a process', () => {
+    for (const [code, answer] of firstAnswers) assertRefused(answer, 400, code)
+    assert.equal(firstAnswers.length, deep.length)
+  })
 
   for (const [name, made, expected, asked] of documents) {
     it(name, async t => {
@@ -267,16 +258,3 @@ function layers(size: number, types: readonly (readonly [type: string, field: st
   }
   return text.join('\n')
 }
-
-it('A deeply nested document is refused by a new process', async () => {
-  // The first call of a function takes more of the stack than later ones do.
-  const deep: Readonly<Record<string, readonly [code: string, text: string]>> = {
-    'lists as a value': ['GRAPHQL_PARSE_FAILED', `{posts(limit:${nest(990, '[', '', '')}`],
-    'objects as a value': ['GRAPHQL_PARSE_FAILED', `{posts(limit:${nest(330, '{a:', '', '')}`],
-    'lists as a type': ['DOCUMENT_TOO_LARGE', `query($v:${nest(490, '[', 'Int', ']')}){a}`],
-    selections: ['DEPTH_LIMIT_EXCEEDED', `${nest(330, '{a', '{a}', '}')}`],
-  }
-  await using duet = serveDuet({ LOG_LEVEL: 'error' })
-  const app = await duet.address()
-  for (const [code, text] of Object.values(deep)) assertRefused(await query(app, text), 400, code)
-})
