@@ -124,14 +124,14 @@ const tests: Readonly<Record<string, string | readonly string[]>> = {
     'subscriptions/lifecycle: 4408 for a socket without connection_init within three seconds, and others stay open',
   'a message': [
     'subscriptions/protocol: 1009 for a message of more than 256 KiB',
-    'subscriptions/hostile-messages: is accepted up to 64 levels, and closes its socket above, for every type',
-    'subscriptions/socket-limits: of more than 5,000 values are refused with 4400',
-    'subscriptions/socket-limits: in more than 64 fragments are refused with 1008',
-    'subscriptions/hostile-messages: a ping is answered with its payload up to 1 KiB of JSON',
+    'subscriptions/protocol: a nested message is accepted up to 64 levels, and closes its socket above, for every type',
+    'subscriptions/protocol: messages of more than 5,000 values are refused with 4400',
+    'subscriptions/protocol: messages in more than 64 fragments are refused with 1008',
+    'subscriptions/protocol: a ping is answered with its payload up to 1 KiB of JSON',
   ],
   'messages and frames of a socket, of all sockets of a client': [
-    'subscriptions/hostile-messages: close their socket with 1008 above 50 per second over ten seconds, and other sockets stay open',
-    'subscriptions/hostile-messages: of all sockets of a client together are limited to those of a fiftieth of SOCKETS_PER_CLIENT',
+    'subscriptions/socket-limits: close their socket with 1008 above 50 per second over ten seconds, and other sockets stay open',
+    'subscriptions/socket-limits: of all sockets of a client together are limited to those of a fiftieth of SOCKETS_PER_CLIENT',
     'subscriptions/socket-limits: count by their size',
   ],
   'operations of a socket at once':

@@ -18,6 +18,12 @@ import { waitUntil } from '../support/wait.ts'
 
 const posts = 'subscription { postAdded { id } }'
 
+/** JSON of this many nested arrays. */
+const nested = (depth: number) => `${'['.repeat(depth)}${']'.repeat(depth)}`
+
+/** A message with this total depth: the message, its payload, and arrays. */
+const pingOf = (depth: number) => `{"type":"ping","payload":{"a":${nested(depth - 2)}}}`
+
 describe('graphql-transport-ws', () => {
   const app = shared(() => startTestApp({ RATE_LIMIT_MAX: '0' }))
   let token: string
@@ -77,6 +83,19 @@ describe('graphql-transport-ws', () => {
     const answers = client.messages.filter(({ type }) => type === 'next').map(({ id, payload }) => [id, payload])
     const expected = { 1: { data: { b: null } }, 2: { data: { __typename: 'Query' } } }
     assert.deepEqual(Object.fromEntries(answers), expected)
+  })
+
+  it('returns ids unchanged, with any characters', async () => {
+    using client = await SocketClient.connect(app)
+    const odd = ['"', '\\"', '","type":"error","x":"', '\u0000\u001f\n', '\u2028', 'é€🎈', '\ud800', '{}', ' ']
+    const ids = [...odd, 'x'.repeat(256), '€'.repeat(256)]
+    const all = ids.map(id => client.begin(posts, undefined, { id }))
+    for (const each of all) await each.listening(newPost)
+    for (const id of ids) {
+      const failing = client.begin('{ nothing }', undefined, { id: `${id.slice(0, 250)}q` })
+      await failing.over()
+      assert.ok(failing.errors, id)
+    }
   })
 
   it('answers ping with pong, also before the acknowledgement, and accepts pong', async () => {
@@ -197,6 +216,66 @@ describe('graphql-transport-ws', () => {
     await client.until(() => client.messages.some(({ type }) => type === 'pong'))
     client.sendText(filled(256 * 1024 + 1))
     assert.equal((await client.closed).code, 1009)
+  })
+
+  it('a nested message is accepted up to 64 levels, and closes its socket above, for every type', async () => {
+    using client = await SocketClient.connect(app)
+    client.sendText(pingOf(64))
+    await client.until(() => client.messages.some(({ type }) => type === 'pong'))
+    const messages = [
+      pingOf(65),
+      pingOf(100_000),
+      `{"type":"pong","payload":{"a":${nested(63)}}}`,
+      `{"type":"connection_init","payload":{"a":${nested(63)}}}`, // refused before it counts as a second one
+      `{"type":"subscribe","id":"1","payload":{"query":"{ __typename }","variables":{"a":${nested(62)}}}}`,
+      `{"type":"ping","ignored":${nested(64)}}`,
+      `{"type":"ping","payload":{"a":${'{"b":'.repeat(63)}1${'}'.repeat(63)}}}`,
+    ]
+    for (const message of messages) assert.equal(await closedFor(message), 4400, message)
+  })
+
+  it('a nested message is distinguished from one with brackets in its strings, with any escapes', async () => {
+    using client = await SocketClient.connect(app)
+    const brackets = '[{'.repeat(50)
+    for (const text of [brackets, `\\"${brackets}`, `\\\\\\"${brackets}`, `${brackets}\\\\`, `"${brackets}"`]) {
+      client.messages.length = 0
+      client.send({ type: 'ping', payload: { text } })
+      await client.until(() => client.messages.length > 0)
+      assert.deepEqual(client.messages, [{ type: 'pong', payload: { text } }])
+    }
+  })
+
+  it('a ping is answered with its payload up to 1 KiB of JSON, and closes its socket with 4400 above', async () => {
+    const payloadOf = (bytes: number, character: string) => {
+      const room = bytes - Buffer.byteLength('{"a":""}')
+      return { a: character.repeat(room / Buffer.byteLength(character)) }
+    }
+    using client = await SocketClient.connect(app)
+    for (const character of ['x', 'é', '€']) {
+      const payload = payloadOf(1024, character)
+      client.messages.length = 0
+      client.send({ type: 'ping', payload })
+      await client.until(() => client.messages.length > 0)
+      assert.deepEqual(client.messages, [{ type: 'pong', payload }])
+    }
+    for (const payload of [payloadOf(1025, 'x'), payloadOf(1026, 'é'), payloadOf(200_000, 'x')]) {
+      assert.equal(await closedFor({ type: 'ping', payload }), 4400)
+    }
+  })
+
+  it('messages of more than 5,000 values are refused with 4400 before they are parsed', async () => {
+    const payload = (count: number) => Object.fromEntries(Array.from({ length: count }, (_, n) => [`k${n}`, 0]))
+    using client = await SocketClient.connect(app)
+    client.send({ type: 'pong', payload: payload(4_900) })
+    assert.deepEqual(await client.read('{ __typename }'), { __typename: 'Query' })
+    assert.equal(await closedFor({ type: 'pong', payload: payload(5_100) }), CloseCode.BadRequest)
+  })
+
+  it('messages in more than 64 fragments are refused with 1008', async () => {
+    using socket = await RawSocket.connect(app.port)
+    socket.write(clientFrame('{', { opcode: opcodes.text, isFinal: false }))
+    for (let n = 0; n < 64; n++) socket.write(clientFrame(' ', { opcode: opcodes.continuation, isFinal: false }))
+    await waitUntil(() => socket.closeCode === 1008)
   })
 
   it('of 101 subscriptions 100 are accepted, the last gets SUBSCRIPTION_LIMIT_EXCEEDED, and one that ends makes room', async () => {
