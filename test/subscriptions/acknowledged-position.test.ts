@@ -1,11 +1,9 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { placeFromText } from '../../src/core/events.ts'
-import { execute } from '../faults/execute.ts'
-import { startTestApp, startTestAppOn } from '../support/app.ts'
-import { engineKinds, type TestDatabase } from '../support/engines.ts'
+import { startTestAppOn } from '../support/app.ts'
+import { engineKinds } from '../support/engines.ts'
 import { inForm } from '../support/form.ts'
-import { tokenKeys } from '../support/keys.ts'
 import { createMember } from '../support/rest.ts'
 import { type Operation, SocketClient } from '../support/sockets.ts'
 import { FanOutStage, postAdded } from './fakes.ts'
@@ -22,19 +20,6 @@ async function connectWithPosition(app: { readonly url: string }) {
   const { position } = (message?.payload ?? {}) as { position?: string }
   assert.deepEqual(message, { type: 'connection_ack', payload: { position } })
   return { client, position: position ?? assert.fail('no position') }
-}
-
-function serve({ kind, location }: TestDatabase) {
-  const DATABASE_URL = kind === 'sqlite' ? `sqlite:${location}` : location
-  return startTestApp({ DATABASE_URL, TOKEN_KEYS: tokenKeys, RATE_LIMIT_MAX: '0' })
-}
-
-/** The ids of posts whose events are after a position, in their order. */
-async function assertReceived(app: { readonly url: string }, position: string, expected: readonly string[]) {
-  using client = await SocketClient.connect(app)
-  const operation = client.begin(posts, undefined, { extensions: { after: position } })
-  await operation.received(expected.length)
-  assert.deepEqual(idsIn(operation), expected)
 }
 
 for (const kind of engineKinds) {
@@ -90,34 +75,6 @@ for (const kind of engineKinds) {
         assert.ok(expected.includes(own), 'a post that was created after the acknowledgement')
       }
       for (const { client } of resumed) client[Symbol.dispose]()
-    })
-
-    it('is valid if the log was empty, and if the events before it are deleted by then', async () => {
-      await using database = await kind.create()
-      let token: string
-      const later: string[] = []
-      {
-        await using app = await serve(database)
-        token = (await createMember(app)).token
-        const { client, position } = await connectWithPosition(app)
-        client[Symbol.dispose]()
-        assert.equal(placeFromText(position)?.position, 0)
-        using writer = await SocketClient.connect(app, { token })
-        later.push(await newPost(writer), await newPost(writer))
-        await assertReceived(app, position, later)
-      }
-      const old = new Date(Date.now() - 3_700_000).toISOString()
-      await execute(database, `update outbox set created_at = '${old}'`)
-      await using app = await serve(database)
-      const whileKept = await connectWithPosition(app)
-      await execute(database, 'delete from outbox')
-      const whileDeleted = await connectWithPosition(app)
-      using writer = await SocketClient.connect(app, { token })
-      const fresh = [await newPost(writer), await newPost(writer)]
-      for (const { client, position } of [whileKept, whileDeleted]) {
-        client[Symbol.dispose]()
-        await assertReceived(app, position, fresh)
-      }
     })
   })
 }

@@ -3,7 +3,6 @@ import { describe, it } from 'node:test'
 import pg from 'pg'
 import { startTestAppOn } from '../support/app.ts'
 import { postgres, sqlite } from '../support/engines.ts'
-import { onlyInFull } from '../support/form.ts'
 import { createMember } from '../support/rest.ts'
 import { metricOf, type Operation, SocketClient, untilNoSocketIsLeft } from '../support/sockets.ts'
 import { impatient, waitUntil } from '../support/wait.ts'
@@ -119,46 +118,3 @@ describe('Different subscriptions of one client', () => {
     await waitUntil(async () => (await metricOf(app, 'duet_subscriptions')) === 5)
   })
 })
-
-for (const [kind, groups, settings] of [
-  [sqlite, 10_050, {}],
-  [postgres, 600, { DATABASE_TIMEOUT_MS: '1200' }],
-] as const) {
-  describe(`${groups} different subscriptions, on ${kind.name}`, { skip: onlyInFull || kind.skip }, () => {
-    it('all get their events, and no other client has to wait for them', { timeout: 300_000 }, async t => {
-      await using app = await startTestAppOn(kind, {
-        ...unlimited,
-        ...settings,
-        SUBSCRIPTION_GROUPS_PER_CLIENT: '20000',
-        SUBSCRIPTION_GROUPS: '20000',
-      })
-      const { token } = await createMember(app)
-      using writer = await SocketClient.connect(app, { token })
-      const greedy: Operation[] = []
-      const clients: SocketClient[] = []
-      while (greedy.length < groups) {
-        const client = await SocketClient.connect(app)
-        clients.push(client)
-        for (let n = 0; n < 100 && greedy.length < groups; n++) greedy.push(client.begin(different(greedy.length)))
-        await waitUntil(async () => (await metricOf(app, 'duet_subscriptions')) === greedy.length)
-      }
-      using modest = await SocketClient.connect(app, { localAddress: '127.0.0.2' })
-      const victim = modest.begin(ids)
-      await waitUntil(async () => (await metricOf(app, 'duet_subscription_groups')) === groups + 1)
-      const begun = performance.now()
-      const written: string[] = []
-      for (let n = 0; n < 5; n++) written.push(await newPost(writer, 'T'))
-      await victim.received(5)
-      const receivedAt = performance.now()
-      const behind = greedy.filter(({ events }) => events.length < 5).length
-      assert.deepEqual(idsIn(victim), written)
-      await waitUntil(() => greedy.every(({ events, isOver }) => events.length === 5 || isOver))
-      t.diagnostic(
-        `five events reached the one after ${Math.round(receivedAt - begun)} ms, when ${behind} of the ${groups} were behind, ` +
-          `and those after ${Math.round(performance.now() - begun)} ms`,
-      )
-      assert.deepEqual(greedy.filter(({ isOver }) => isOver).map(codeOf), [])
-      for (const client of clients) client[Symbol.dispose]()
-    })
-  })
-}
