@@ -46,17 +46,16 @@ describe('EventMessage', () => {
   const dataFor = (bytes: number) => JSON.stringify('x'.repeat(bytes - shortest))
 
   // The length of a frame needs one, two or eight bytes more, with limits at 126 and 65,536 bytes.
-  for (const length of [shortest, 125, 126, 127, 32_768, 65_535, 65_536, 65_537]) {
-    it(`a message of ${length} bytes becomes the frame that ws makes and reads`, () => {
+  it('of any length becomes the frame that ws makes and reads', () => {
+    for (const length of [shortest, 125, 126, 127, 32_768, 65_535, 65_536, 65_537]) {
       const data = dataFor(length)
       const text = textOf('1', data)
       assert.equal(Buffer.byteLength(text), length)
       const frame = new EventMessage(data).frame('"1"')
       assertSameBytes(frame, frameByWs(text), `the frame of ${length} bytes`)
-      const [read, ...more] = readByWs(frame)
-      assert.ok(read === text && more.length === 0, `ws read ${read?.length} characters and ${more.length} more texts`)
-    })
-  }
+      assert.ok(readByWs(frame).join() === text, `ws reads the frame of ${length} bytes`)
+    }
+  })
 
   it('lengths are counted in bytes, and frames of one message differ only in the id', () => {
     for (const size of [0, 1, 30, 50, 32_740, 32_750, 32_760, 40_000]) {

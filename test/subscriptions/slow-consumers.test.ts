@@ -73,7 +73,9 @@ describe('F12: subscribers that stop reading', () => {
   const events = inForm(120, 2_000)
   const bytes = inForm(60_000, 10_000)
 
-  it(`are closed, and ${healthyOnes} others miss no event`, { timeout: 600_000 }, async t => {
+  it(`are closed, and ${healthyOnes} others miss no event`, {
+    timeout: 600_000,
+  }, async t => {
     const { token } = await createMember(served)
     using writer = await SocketClient.connect(served, { token })
     // In the long form all of them select the whole event. In the short form most select little, so that they are fast.
@@ -178,6 +180,7 @@ describe('F11: idle subscribers', () => {
     )
     assert.ok(grown < most, `${grown} bytes`)
     for (const each of all) each[Symbol.dispose]()
-    await waitUntil(async () => (await metricOf(served, 'duet_subscriptions')) === 0)
+    await writer.close()
+    await untilNoSocketIsLeft(served)
   })
 })

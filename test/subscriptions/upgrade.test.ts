@@ -114,6 +114,13 @@ describe('A WebSocket request', () => {
     assertRefusal(await answerTo(app.port, upgradeLines({ Expect: 'a miracle' })), 417)
   })
 
+  it('directly after several other requests does not affect their answers', async () => {
+    using connection = await RawConnection.open(app.port)
+    const get = 'GET /users HTTP/1.1\r\nHost: localhost\r\n\r\n'
+    connection.write(`${get}${get}${get}${upgradeLines().join('\r\n')}\r\n\r\n`)
+    for (let n = 0; n < 3; n++) assert.equal((await connection.response()).status, 200)
+  })
+
   it('on a connection that was used before is accepted', async () => {
     using connection = await RawConnection.open(app.port)
     for (let n = 0; n < 2; n++) {

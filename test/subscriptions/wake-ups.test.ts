@@ -5,8 +5,9 @@ import { Feed } from '../../src/events/feed.ts'
 import { MemoryEventBus } from '../../src/events/memory-event-bus.ts'
 import { startTestAppOn } from '../support/app.ts'
 import { sqlite } from '../support/engines.ts'
-import { read } from '../support/graphql.ts'
 import { createMember, send } from '../support/rest.ts'
+import { SocketClient } from '../support/sockets.ts'
+import { newPost } from './posts.ts'
 
 /** Records for each notification of the bus: whether the feed read at once, and the newest visible event. */
 function watchTheBus(t: TestContext, newestEvent: () => unknown) {
@@ -29,26 +30,19 @@ test('every change with an event notifies the feed, after its commit and before 
   const notifications = watchTheBus(t, () => Object.values(newest.get() ?? {}).join(' '))
   const ann = await createMember(app)
   const bob = await createMember(app)
-  const { createPost } = await read<{ createPost: { id: string } }>(
-    app,
-    'mutation { createPost(title: "T", content: "C") { id } }',
-    ann,
-  )
-  assert.deepEqual(notifications.splice(0), [{ looks: 1, newest: `post-added ${createPost.id}` }], 'createPost')
+  using writer = await SocketClient.connect(app, ann)
+  const post = await newPost(writer)
+  assert.deepEqual(notifications.splice(0), [{ looks: 1, newest: `post-added ${post}` }], 'createPost')
 
   const password = 'another password'
   const { name, email } = bob
   const changes: readonly (readonly [what: string, event: string, change: () => Promise<unknown>])[] = [
     [
       'addComment',
-      `comment-added ${createPost.id}`,
-      () => read(app, `mutation { addComment(postId: ${createPost.id}, text: "Hi") { id } }`, ann),
+      `comment-added ${post}`,
+      () => writer.read(`mutation { addComment(postId: ${post}, text: "T") { id } }`),
     ],
-    [
-      'deletePost',
-      `post-deleted ${createPost.id}`,
-      () => read(app, `mutation { deletePost(id: ${createPost.id}) }`, ann),
-    ],
+    ['deletePost', `post-deleted ${post}`, () => writer.read(`mutation { deletePost(id: ${post}) }`)],
     ['PATCH', `user-revoked ${ann.id}`, () => send(app, `PATCH /users/${ann.id}`, { password }, ann.token)],
     ['PUT', `user-revoked ${bob.id}`, () => send(app, `PUT /users/${bob.id}`, { name, email, password }, bob.token)],
     ['DELETE', `user-revoked ${ann.id}`, () => send(app, `DELETE /users/${ann.id}`)],
