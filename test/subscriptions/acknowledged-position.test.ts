@@ -6,9 +6,7 @@ import { engineKinds } from '../support/engines.ts'
 import { inForm } from '../support/form.ts'
 import { createMember } from '../support/rest.ts'
 import { type Operation, SocketClient } from '../support/sockets.ts'
-import { FanOutStage, postAdded } from './fakes.ts'
 import { idsIn, newPost } from './posts.ts'
-import { serveSockets } from './served-sockets.ts'
 
 const posts = 'subscription { postAdded { id } }'
 
@@ -82,24 +80,3 @@ for (const kind of engineKinds) {
 function positionOf({ positions }: Operation, index: number): number {
   return placeFromText(positions[index])?.position ?? assert.fail()
 }
-
-describe('A socket that asks for the position while the store is unavailable', () => {
-  it('is closed with 1013, and later ones are acknowledged', async () => {
-    const stage = new FanOutStage()
-    await using server = await serveSockets(stage)
-    await stage.add(postAdded(1))
-    for (let times = 1; times <= 2; times++) {
-      stage.log.isAway = true
-      using client = await SocketClient.open(server)
-      client.send({ type: 'connection_init', payload: { positions: true } })
-      assert.equal((await client.closed).code, 1013)
-      assert.deepEqual(client.messages, [])
-      stage.log.isAway = false
-      const { client: again, position } = await connectWithPosition(server)
-      again[Symbol.dispose]()
-      assert.equal(placeFromText(position)?.position, 1)
-      assert.equal(stage.reported.length, times)
-    }
-    assert.deepEqual(new Set(stage.reported.map(({ code }) => code)), new Set(['unavailable']))
-  })
-})

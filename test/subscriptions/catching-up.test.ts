@@ -176,15 +176,6 @@ describe('A subscriber that begins at an earlier position', () => {
     assert.deepEqual([idsIn(faster.received), idsIn(live.received)], [numbers(2, 4), numbers(3, 4)])
   })
 
-  it('gets positions only if it asks for them', async () => {
-    const stage = new FanOutStage()
-    const plain = await stage.subscribe(posts)
-    const placed = await stage.subscribe(posts, {}, 'a client', { positions: true })
-    const [event] = await stage.happen(postAdded(1))
-    assert.deepEqual(plain.subscriber.positions, [undefined])
-    assert.deepEqual(placed.subscriber.positions, [placeToText(event ?? assert.fail())])
-  })
-
   it('gets an event that happens while it reads a page without events of its topic', async () => {
     const stage = await stageAfter(1)
     await stage.add(...numbers(2, 1_500).map(n => commentAdded(1, n)))
@@ -243,9 +234,7 @@ describe('A subscriber that begins at an earlier position', () => {
     assert.ok(received.length === length && stage.store.reads.length <= reads + 1)
     assert.deepEqual([stage.fanOut.groups.size, stage.fanOut.groups.members], [0, 0])
   })
-})
 
-describe('A client that does not read what it missed', () => {
   it('gets no more until it reads, and then everything', async () => {
     const stage = await stageAfter(10)
     const subscriber = new FakeSubscriber()

@@ -115,15 +115,18 @@ describe('Conversation', () => {
     assert.deepEqual(talk.stage.reported, [])
   })
 
-  it('while the store is unavailable a socket with a token is closed with 1013', async () => {
-    using talk = converse({ authenticate: () => Promise.reject(unavailable(new Error('away'))) })
-    talk.say({ type: 'connection_init', payload: { Authorization: 'Bearer x' } })
-    await turn()
-    assert.equal(talk.wire.closed?.[0], 1013)
-    assert.deepEqual(
-      talk.stage.reported.map(({ code }) => code),
-      ['unavailable'],
-    )
+  it('while the store is unavailable a socket with a token, or that asks for the position, is closed with 1013', async () => {
+    for (const payload of [{ Authorization: 'Bearer x' }, { positions: true }]) {
+      using talk = converse({ authenticate: () => Promise.reject(unavailable(new Error('away'))) })
+      talk.stage.log.isAway = true
+      talk.say({ type: 'connection_init', payload })
+      await soon(() => talk.wire.closed !== undefined)
+      assert.deepEqual([talk.wire.closed?.[0], talk.wire.sent], [1013, []])
+      assert.deepEqual(
+        talk.stage.reported.map(({ code }) => code),
+        ['unavailable'],
+      )
+    }
   })
 
   it('the token of connection_init takes precedence over the token of the request, whichever is checked or expires first', async t => {
@@ -272,15 +275,35 @@ describe('Sockets', () => {
     })
   }
 
-  /** Subscribes over a connection whose client reads nothing until it is drained. */
-  const subscribeWithoutReading = async () => {
+  /** Sockets over connections whose clients read nothing until they are drained. */
+  const serveStuck = async (unread = new Unread()) => {
     const stage = new FanOutStage()
     let closings = 0
-    const server = await serveSockets(stage, { observer: { closedForSlowness: () => closings++, ended() {} } })
-    const stream = new StuckStream()
-    server.accept(stream)
-    stream.hear({ type: 'connection_init' })
-    await turn()
+    const server = await serveSockets(stage, { unread, observer: { closedForSlowness: () => closings++, ended() {} } })
+    const streams: StuckStream[] = []
+    return {
+      stage,
+      server,
+      closings: () => closings,
+      open: async () => {
+        const stream = new StuckStream()
+        streams.push(stream)
+        server.accept(stream)
+        stream.hear({ type: 'connection_init' })
+        await turn()
+        return stream
+      },
+      [Symbol.asyncDispose]: async () => {
+        for (const stream of streams) stream.destroy()
+        await server[Symbol.asyncDispose]()
+      },
+    }
+  }
+
+  /** One that subscribes. */
+  const subscribeWithoutReading = async () => {
+    const { stage, open, closings, [Symbol.asyncDispose]: end } = await serveStuck()
+    const stream = await open()
     stream.hear({ type: 'subscribe', id: '1', payload: { query: posts } })
     await waitUntil(() => stage.fanOut.groups.members === 1)
     const sendEvent = (bytes: number) => {
@@ -292,18 +315,15 @@ describe('Sockets', () => {
       sendEvent,
       /** Sends events of this size until the socket is closed. Returns the number of waiting bytes. */
       waitingWhenClosed: async (bytes: number): Promise<number> => {
-        while (closings === 0) {
+        while (closings() === 0) {
           assert.ok(stream.writableLength < 100 * mebibyte, 'the number of waiting bytes has no limit')
           await sendEvent(bytes)
         }
-        assert.deepEqual([closings, stage.fanOut.groups.members], [1, 0])
+        assert.deepEqual([closings(), stage.fanOut.groups.members], [1, 0])
         return stream.writableLength
       },
-      isClosed: () => closings > 0,
-      [Symbol.asyncDispose]: async () => {
-        stream.destroy()
-        await server[Symbol.asyncDispose]()
-      },
+      isClosed: () => closings() > 0,
+      [Symbol.asyncDispose]: end,
     }
   }
 
@@ -336,6 +356,41 @@ describe('Sockets', () => {
     assert.ok(!stuck.isClosed())
     const waiting = await stuck.waitingWhenClosed(bytes)
     assert.ok(waiting > mebibyte && waiting < mebibyte + 2 * bytes, `${waiting} bytes wait`)
+  })
+
+  const question = { type: 'subscribe', id: '1', payload: { query: '{ post(id: 1) { id } }' } }
+
+  it('a client that does not read an answer is disconnected while all together leave too much unread, and one that reads is not', async () => {
+    const unread = new Unread(3 * mebibyte)
+    await using stuck = await serveStuck(unread)
+    stuck.stage.store.answer = () => `{"post":{"id":"${'x'.repeat(mebibyte)}"}}`
+    const reading = await stuck.open()
+    await reading.drain()
+    const destroyed: boolean[] = []
+    for (let n = 0; n < 3; n++) {
+      const stream = await stuck.open()
+      stream.hear(question)
+      await waitUntil(() => stream.writableLength > mebibyte || stream.destroyed)
+      destroyed.push(stream.destroyed)
+    }
+    assert.deepEqual([destroyed, stuck.closings(), reading.destroyed], [[false, false, true], 1, false])
+    stuck.server.sockets.beat()
+    await turn()
+    assert.ok(unread.bytes > 2 * mebibyte && unread.bytes < 3 * mebibyte, `${unread.bytes} bytes`)
+    await stuck[Symbol.asyncDispose]()
+    await waitUntil(() => unread.bytes === 0)
+  })
+
+  it('a client is served again each time that it has read an answer of more than 1 MiB, whatever its characters', async () => {
+    await using stuck = await serveStuck()
+    stuck.stage.store.answer = () => `{"post":{"id":"${'€'.repeat(mebibyte / 2)}"}}`
+    const stream = await stuck.open()
+    for (let times = 0; times < 2; times++) {
+      stream.hear(question)
+      await waitUntil(() => stream.writableLength > 1.5 * mebibyte)
+      await stream.drain()
+      assert.equal(stuck.closings(), 0)
+    }
   })
 })
 
