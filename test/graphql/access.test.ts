@@ -12,27 +12,23 @@ type Member = UserBody & { readonly token: string }
 const othersEmails: readonly string[] = [
   '{ users { email } }',
   '{ user(id: ":other") { email } }',
-  '{ user(id: 123456789) { email } }',
   '{ user(id: "abc") { email } }',
   '{ a: user(id: ":me") { id } b: user(id: ":other") { mine: email } }',
   '{ ...F } fragment F on Query { user(id: ":other") { ...G } } fragment G on User { ... { email } }',
   '{ user(id: ":other") { ... on User { email @include(if: true) } } }',
   '{ posts { author { email } } }',
   '{ post(id: ":post") { author { email } } }',
-  '{ post(id: 123456789) { author { email } } }',
   '{ posts { comments { author { email } } } }',
   '{ posts(limit: 1) { comments { post { author { email } } } } }',
   '{ posts(publishedAfter: "2999-01-01T00:00Z") { author { email } } }',
   // The caller's own e-mail, but as the author of a post or comment.
   '{ user(id: ":me") { posts { author { email } } } }',
   '{ me { posts { author { email } } } }',
-  '{ me { posts { comments { author { email } } } } }',
   '{ me { id } user(id: ":other") { email } }',
 ]
 
 const ownEmails: readonly string[] = [
   '{ me { email } }',
-  '{ a: me { b: email } }',
   '{ me { ...F } } fragment F on User { ... on User { email } }',
   '{ user(id: ":me") { email } }',
   '{ user(id: :me) { id email posts { id } } other: user(id: ":other") { name } }',

@@ -36,20 +36,8 @@ const value = 'q'.repeat(60_000)
 const requests: Readonly<Record<string, readonly [expected: RegExp, text: string, asked?: Asked]>> = {
   'an unknown field': [/^Cannot query field "q{100}…" on type "Query"\.$/, `{ ${name} }`],
   'many unknown fields': [/^Cannot query field "f0"/, `{ ${repeat(500, n => `f${n}`)} }`],
-  'an unknown argument': [/^Unknown argument "q{100}…" on field/, `{ posts(${name}: 1) { id } }`],
-  'an unknown type': [/^Unknown type "q{100}…"/, `query ($v: ${name}) { posts(limit: $v) { id } }`],
-  'an unknown directive': [/^Unknown directive "@q{99}…"/, `{ __typename @${name} }`],
-  'an unknown fragment': [/^Unknown fragment "q{100}…"/, `{ ...${name} }`],
-  'an undeclared variable': [/^Variable "\$q{99}…" is not defined/, `{ posts(limit: $${name}) { id } }`],
-  'a variable that nobody uses': [/^Variable "\$q{99}…" is never used/, `query ($${name}: Int) { __typename }`],
-  'a fragment that nobody uses': [
-    /^Fragment "q{100}…" is never/,
-    `{ __typename } fragment ${name} on Query { me { id } }`,
-  ],
-  'fields that cannot be merged': [/^Fields "q{100}…" conflict/, `{ ${name}: __typename ${name}: me { id } }`],
   'a name where none may be': [/^Syntax Error: Unexpected Name "q{99}…$/, `{ a } ${name}`],
   'a text where none may be': [/^Syntax Error: Expected Name, found String "q{99}…$/, `{ "${value}" }`],
-  'a block of text where none may be': [/found BlockString "q{99}…$/, `{ """${value}""" }`],
   'a text as a number': [/^Int cannot represent non-integer value: "q{99}…$/, `{ posts(limit: "${value}") { id } }`],
   'a text of quotes as a number': [/value: .{100}…$/, `{ posts(limit: "${'\\"q'.repeat(10_000)}") { id } }`],
   'a text as a date': [
@@ -57,7 +45,6 @@ const requests: Readonly<Record<string, readonly [expected: RegExp, text: string
     `{ posts(publishedAfter: "${value}") { id } }`,
   ],
   'a number of many digits': [/value: 9{100}…$/, `{ posts(limit: ${'9'.repeat(60_000)}) { id } }`],
-  'a list as a number': [/value: .{100}…$/, `{ posts(limit: [${repeat(900, () => '"q"')}]) { id } }`],
   'a literal that nests': [/value: \{ q.{97}…$/, `{ posts(limit: ${nested('{qqqqqqqqqq: ', '1', '}', 32)}) { id } }`],
   'a variable of the wrong type': [
     /^Variable "\$v" has invalid value: Int cannot represent non-integer value: "q{99}…$/,
@@ -223,14 +210,12 @@ describe('Documents', () => {
       assert.equal((await socket.ask(beyond)).errors?.[0]?.message, message)
     })
 
-    const large: Readonly<Record<string, string>> = {
-      'the same scalar of every type': `{ __schema { ${repeat(33, n => `a${n}: types { ...F }`)} } } fragment F on __Type { ${repeat(240, n => `k${n}: kind`)} }`,
-      'lists within lists': `{ __schema { ${repeat(30, n => `a${n}: types { fields { args { type { ...T } } type { ...T } } }`)} } } fragment T on __Type { kind name ofType { kind name ofType { kind name } } }`,
-    }
-    for (const [what, text] of Object.entries(large)) {
-      it(`with a too large answer is refused: ${what}`, async () => {
-        assertRefused(await query(app, text), 400, 'COMPLEXITY_LIMIT_EXCEEDED')
-      })
-    }
+    const large = [
+      `{ __schema { ${repeat(33, n => `a${n}: types { ...F }`)} } } fragment F on __Type { ${repeat(240, n => `k${n}: kind`)} }`,
+      `{ __schema { ${repeat(30, n => `a${n}: types { fields { args { type { ...T } } type { ...T } } }`)} } } fragment T on __Type { kind name ofType { kind name ofType { kind name } } }`,
+    ]
+    it('with a too large answer is refused: of the same scalar of every type, or of lists within lists', async () => {
+      for (const text of large) assertRefused(await query(app, text), 400, 'COMPLEXITY_LIMIT_EXCEEDED')
+    })
   })
 })

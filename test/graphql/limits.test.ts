@@ -6,6 +6,7 @@ import { getIntrospectionQuery, getNamedType, getNullableType, isListType, isObj
 import { Documents, documentBounds } from '../../src/graphql/language/documents.ts'
 import { depthOf } from '../../src/graphql/language/limits/depth.ts'
 import { loadSchema } from '../../src/graphql/language/schema.ts'
+import { newPost } from '../subscriptions/posts.ts'
 import { startTestAppOn } from '../support/app.ts'
 import { sqlite } from '../support/engines.ts'
 import { runs } from '../support/form.ts'
@@ -123,17 +124,18 @@ describe('Limits of an operation', () => {
   })
 
   describe('Order of checks', () => {
-    it('size, depth, validation, variables, ranges and cost are checked before access', async () => {
+    it('size, depth, validation, variables, ranges, cost and skipped rows are checked before access', async () => {
       const wrong = {
         invalid: 'nothing',
         range: 'range: users(limit: -1) { id }',
         cost: 'cost: posts(limit: 100) { comments { author { name } } }',
+        skipped: 'a: posts(offset: 100000) { id } b: posts(offset: 1) { id }',
         identity: 'me { id }',
       }
       const asked = { variables: { n: 'x' } }
       const header = 'query ($n: Int!)'
       const use = 'n: users(limit: $n) { id }'
-      const { invalid, range, cost, identity } = wrong
+      const { invalid, range, cost, skipped, identity } = wrong
       const all = `${header} { ${use} ${invalid} ${range} ${cost} ${identity} ${nested(6)} }`
       const large = `${all} #${'x'.repeat(documentBounds.bytes)}`
       const many = `${all} ${repeat(400, n => `query Q${n} { __typename }`)}`
@@ -145,7 +147,8 @@ describe('Limits of an operation', () => {
       assertRefused(await query(app, variables, asked), 400, 'BAD_USER_INPUT', /^Variable "\$n"/)
       const ranges = `{ ${cost} ${range} ${identity} }`
       assertRefused(await query(app, ranges), 400, 'BAD_USER_INPUT', /^limit must be/)
-      assertRefused(await query(app, `{ ${cost} ${identity} }`), 400, 'COMPLEXITY_LIMIT_EXCEEDED')
+      assertRefused(await query(app, `{ ${cost} ${skipped} ${identity} }`), 400, 'COMPLEXITY_LIMIT_EXCEEDED')
+      assertRefused(await query(app, `{ ${skipped} ${identity} }`), 400, 'BAD_USER_INPUT', /skips 100001 rows/)
       assertRefused(await query(app, `{ ${identity} }`), 401, 'UNAUTHENTICATED')
       const mutation = `mutation { ${repeat(30, n => `a${n}: createPost(title: "", content: "") { author { posts(limit: 30) { id } } }`)} }`
       assertRefused(await query(app, mutation), 400, 'COMPLEXITY_LIMIT_EXCEEDED')
@@ -193,21 +196,6 @@ describe('Limits of an operation', () => {
       assertRefused(await query(app, `{ ${many(70, 100_000)} }`), 400, 'BAD_USER_INPUT', message(7_000_000))
     })
 
-    it('is refused because of its variables, at every request', async () => {
-      const text = 'query ($n: Int!) { a: posts(offset: $n) { id } b: posts(offset: $n) { id } }'
-      for (let round = 0; round < 2; round++) {
-        dataOf(await query(app, text, { variables: { n: 50_000 } }))
-        assertRefused(await query(app, text, { variables: { n: 50_001 } }), 400, 'BAD_USER_INPUT', message(100_002))
-      }
-    })
-
-    it('is refused because of its cost first, and because of access last', async () => {
-      const expensive = `{ ${many(2, 100_000)} posts(limit: 1000) { id } me { id } }`
-      assertRefused(await query(app, expensive), 400, 'COMPLEXITY_LIMIT_EXCEEDED')
-      assertRefused(await query(app, `{ ${many(2, 100_000)} me { id } }`), 400, 'BAD_USER_INPUT', message(200_000))
-      assertRefused(await query(app, `{ ${many(1, 100_000)} me { id } }`), 401, 'UNAUTHENTICATED')
-    })
-
     it('changes nothing if it is a mutation', async () => {
       const like = (offset: number) =>
         `mutation { ${repeat(20, n => `a${n}: likePost(id: 1) { likes author { posts(offset: ${offset}) { id } } }`)} }`
@@ -219,18 +207,13 @@ describe('Limits of an operation', () => {
     })
 
     it('is refused over a socket, as a query and as a subscription', async () => {
-      using socket = await SocketClient.connect(app)
+      using socket = await SocketClient.connect(app, ann)
       const error = (rows: number) => [{ message: message(rows), extensions: extensions(rows) }]
       assert.deepEqual((await socket.ask(`{ ${many(2, 100_000)} }`)).errors, error(200_000))
       const subscription = (offset: number) =>
         `subscription { postAdded { id author { posts(limit: 50) { comments(offset: ${offset}) { id } } } } }`
       assert.deepEqual((await socket.ask(subscription(2_001))).errors, error(100_050))
-      const begun = socket.begin(subscription(2_000))
-      await begun.listening(async title => {
-        const create = 'mutation ($title: String!) { createPost(title: $title, content: "C") { id } }'
-        const asked = { variables: { title }, token: ann.token }
-        return (await read<{ createPost: { id: string } }>(app, create, asked)).createPost.id
-      })
+      await socket.begin(subscription(2_000)).listening(text => newPost(socket, text))
     })
   })
 })
@@ -246,22 +229,11 @@ describe('The cost of an operation', () => {
     ['R-LIM-9', '{ user(id: 1) { id name email avatar createdAt __typename } }', 5 + 6],
     ['R-LIM-9', 'mutation { deletePost(id: 1) a: deletePost(id: 2) }', 2],
     ['R-LIM-10', '{ post(id: 1) { author { id name } } me { id } }', 5 + (5 + 2) + 5 + 1],
-    [
-      'R-LIM-10',
-      'mutation { likePost(id: 1) { likes } addComment(postId: 1, text: "x") { author { id } } }',
-      6 + 5 + 6,
-    ],
     ['R-LIM-11', '{ posts { id } }', 10],
     ['R-LIM-11', '{ users { posts { comments { id } } } }', 1000],
-    ['R-LIM-11', '{ posts(limit: null) { id title } }', 20],
-    ['R-LIM-11', 'query ($n: Int) { posts(limit: $n) { id } }', 10, { n: null }],
     ['R-LIM-11', 'query ($n: Int = 3) { posts(limit: $n) { id } }', 10, { n: null }],
-    ['R-LIM-12', '{ posts(limit: 7) { id title } }', 7 * 2],
     ['R-LIM-12', '{ users(limit: 3) { posts(limit: 4) { comments(limit: 5) { author { name } } } } }', 3 * 4 * 5 * 6],
-    ['R-LIM-12', 'query ($n: Int! = 9) { posts(limit: $n) { id } }', 9],
     ['R-LIM-12', 'query ($n: Int = 9) { posts(limit: $n) { id } }', 7, { n: 7 }],
-    ['R-LIM-13', '{ posts(limit: 100) { comments { author { name } } } }', 100 * 10 * (5 + 1)],
-    ['Aliases count each time', '{ a: post(id: 1) { id } b: post(id: 1) { id } }', 12],
     [
       'Fragments count each time',
       '{ a: post(id: 1) { ...F } b: post(id: 1) { ...F ...F } } fragment F on Post { id likes }',
@@ -283,7 +255,7 @@ describe('The cost of an operation', () => {
   ]
 
   for (const [rule, text, expected, variables] of costs) {
-    it(`${rule}: ${text.length > 70 ? `${text.slice(0, 70)}…` : text} costs ${expected}${variables ? ` with ${JSON.stringify(variables)}` : ''}`, () => {
+    it(`${rule}: ${text.slice(0, 70)} costs ${expected} with ${JSON.stringify(variables)}`, () => {
       assert.equal(cost(text, variables), expected)
     })
   }

@@ -55,22 +55,6 @@ describe('Conversation', () => {
     assert.equal(fanOut.groups.members, 0)
   })
 
-  it('an id that is used again at once gets every message once', async () => {
-    using talk = await acknowledged()
-    const { promise, resolve } = Promise.withResolvers<void>()
-    talk.stage.log.held = promise
-    talk.begin('1', posts)
-    talk.say({ type: 'complete', id: '1' })
-    talk.begin('1', posts)
-    await turn()
-    await talk.stage.happen(postAdded(5))
-    resolve()
-    await turn()
-    await talk.stage.happen(postAdded(6))
-    assert.deepEqual(talk.wire.sent, [nextMessage('1', 5), nextMessage('1', 6)])
-    assert.equal(talk.stage.fanOut.groups.members, 1)
-  })
-
   it('the end of a completed operation does not end another operation with the same id', async () => {
     using talk = await acknowledged()
     const { promise, resolve } = Promise.withResolvers<void>()

@@ -4,7 +4,7 @@ import { setImmediate as turn } from 'node:timers/promises'
 import { placeFromText, placeToText } from '../../src/core/events.ts'
 import { execute } from '../faults/execute.ts'
 import { startTestAppOn } from '../support/app.ts'
-import { engineKinds } from '../support/engines.ts'
+import { engineKinds, sqlite } from '../support/engines.ts'
 import { createMember } from '../support/rest.ts'
 import { shared } from '../support/shared.ts'
 import { metricOf, SocketClient } from '../support/sockets.ts'
@@ -103,29 +103,31 @@ for (const kind of engineKinds) {
       assert.equal(await codeFor(placeToText({ ...place, at: place.at - 3_600_999 })), 'POSITION_UNKNOWN')
     })
 
-    it('gets far more events than one read of the log returns, even if its client reads them slowly', async () => {
-      const position = await start()
-      const content = 'x'.repeat(10_000)
-      const mutation = `mutation ($text: String!) { ${Array.from({ length: 50 }, (_, n) => `p${n}: createPost(title: "T", content: $text) { id }`)} }`
-      const missed: string[] = []
-      for (let n = 0; n < 12; n++) {
-        const answer = await writer.read<Record<string, { id: string }>>(mutation, { text: content })
-        missed.push(...Object.values(answer).map(({ id }) => id))
-      }
-      using client = await SocketClient.connect(app)
-      const operation = client.begin('subscription { postAdded { id content } }', undefined, {
-        extensions: { after: position },
+    // On both engines, the log returns its events in portions: see events/log.test.ts.
+    if (kind === sqlite)
+      it('gets far more events than one read of the log returns, even if its client reads them slowly', async () => {
+        const position = await start()
+        const content = 'x'.repeat(10_000)
+        const mutation = `mutation ($text: String!) { ${Array.from({ length: 50 }, (_, n) => `p${n}: createPost(title: "T", content: $text) { id }`)} }`
+        const missed: string[] = []
+        for (let n = 0; n < 12; n++) {
+          const answer = await writer.read<Record<string, { id: string }>>(mutation, { text: content })
+          missed.push(...Object.values(answer).map(({ id }) => id))
+        }
+        using client = await SocketClient.connect(app)
+        const operation = client.begin('subscription { postAdded { id content } }', undefined, {
+          extensions: { after: position },
+        })
+        await operation.received(1)
+        client.websocket.pause()
+        // The service stops sending while the client does not read, so it does not treat the client as a slow consumer.
+        const replayed = () => metricOf(app, 'duet_events_replayed_total')
+        let [before, now] = [-1, await replayed()]
+        while (now !== before) [before, now] = [now, await settled(replayed)]
+        client.websocket.resume()
+        await operation.received(missed.length)
+        assert.deepEqual(idsIn(operation), missed)
       })
-      await operation.received(1)
-      client.websocket.pause()
-      // The service stops sending while the client does not read, so it does not treat the client as a slow consumer.
-      const replayed = () => metricOf(app, 'duet_events_replayed_total')
-      let [before, now] = [-1, await replayed()]
-      while (now !== before) [before, now] = [now, await settled(replayed)]
-      client.websocket.resume()
-      await operation.received(missed.length)
-      assert.deepEqual(idsIn(operation), missed)
-    })
   })
 }
 
