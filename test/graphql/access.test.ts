@@ -3,10 +3,8 @@ import { before, describe, it } from 'node:test'
 import { startTestAppOn } from '../support/app.ts'
 import { sqlite } from '../support/engines.ts'
 import { assertRefused, dataOf, get, query, read } from '../support/graphql.ts'
-import { createMember, logIn, type UserBody } from '../support/rest.ts'
+import { createMember, logIn, type Member } from '../support/rest.ts'
 import { shared } from '../support/shared.ts'
-
-type Member = UserBody & { readonly token: string }
 
 /** `:me` is replaced by the id of the caller, `:other` by the id of another user, `:post` by the id of a post of another user, `:comment` by that of a comment on it. */
 const othersEmails: readonly string[] = [

@@ -3,10 +3,8 @@ import { before, describe, it } from 'node:test'
 import { startTestAppOn } from '../support/app.ts'
 import { sqlite } from '../support/engines.ts'
 import { assertRefused, query, read, repeat, rowsOf } from '../support/graphql.ts'
-import { createMember, logIn, type UserBody } from '../support/rest.ts'
+import { createMember, logIn, type Member } from '../support/rest.ts'
 import { shared } from '../support/shared.ts'
-
-type Member = UserBody & { readonly token: string }
 
 describe('Updates, deletions and counts of content', () => {
   const app = shared(() =>

@@ -8,7 +8,7 @@ import { sqlite } from '../support/engines.ts'
 import { assertRefused, dataOf, get, postText, query, read } from '../support/graphql.ts'
 import { ask, postJson } from '../support/http.ts'
 import { assertRefusal } from '../support/refusal.ts'
-import { createMember, type UserBody } from '../support/rest.ts'
+import { createMember, type Member } from '../support/rest.ts'
 import { shared } from '../support/shared.ts'
 import { impatient, waitUntil, within } from '../support/wait.ts'
 
@@ -17,7 +17,7 @@ const modern = 'application/graphql-response+json; charset=utf-8'
 
 describe('GraphQL over HTTP', () => {
   const app = shared(() => startTestAppOn(sqlite, { RATE_LIMIT_MAX: '0' }))
-  let ann: UserBody & { readonly token: string }
+  let ann: Member
   before(async () => {
     ann = await createMember(app)
     await read(app, 'mutation { createPost(title: "T", content: "C") { id } }', ann)

@@ -11,15 +11,13 @@ import { startTestAppOn } from '../support/app.ts'
 import { sqlite } from '../support/engines.ts'
 import { runs } from '../support/form.ts'
 import { assertRefused, dataOf, get, query, read, repeat } from '../support/graphql.ts'
-import { createMember, type UserBody } from '../support/rest.ts'
+import { createMember, type Member } from '../support/rest.ts'
 import { shared } from '../support/shared.ts'
 import { SocketClient } from '../support/sockets.ts'
 import type { Data } from './support/data.ts'
 import { anyMutation, anyQuery, type Variables } from './support/operations.ts'
 
 const schema = loadSchema()
-
-type Member = UserBody & { readonly token: string }
 
 /** An id inside this many nested fields: users, posts, authors, posts and so on. */
 function nested(levels: number, within = 'user(id: 1)'): string {

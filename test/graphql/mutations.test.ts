@@ -3,10 +3,8 @@ import { before, describe, it } from 'node:test'
 import { startTestAppOn } from '../support/app.ts'
 import { engineKinds } from '../support/engines.ts'
 import { assertRefused, query, read, rowsOf } from '../support/graphql.ts'
-import { createMember, logIn, type UserBody } from '../support/rest.ts'
+import { createMember, logIn, type Member } from '../support/rest.ts'
 import { shared } from '../support/shared.ts'
-
-type Member = UserBody & { readonly token: string }
 
 const create = 'mutation ($title: String!, $content: String!) { createPost(title: $title, content: $content) { id } }'
 const comment = 'mutation ($post: ID!, $text: String!) { addComment(postId: $post, text: $text) { id } }'

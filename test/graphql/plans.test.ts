@@ -7,11 +7,12 @@ import { loadSchema } from '../../src/graphql/language/schema.ts'
 import { planQuery, type QueryPlan } from '../../src/graphql/query.ts'
 import { postgresDialect } from '../../src/storage/select/dialect.ts'
 import { compile } from '../../src/storage/select/select.ts'
+import { newPost } from '../subscriptions/posts.ts'
 import { startTestAppOn } from '../support/app.ts'
 import { sqlite } from '../support/engines.ts'
 import { notInQuick } from '../support/form.ts'
 import { assertRefused, dataOf, query, read, repeat } from '../support/graphql.ts'
-import { createMember } from '../support/rest.ts'
+import { createMember, type Member } from '../support/rest.ts'
 import { shared } from '../support/shared.ts'
 import { SocketClient } from '../support/sockets.ts'
 import { growthOf, megabytes } from './support/memory.ts'
@@ -36,7 +37,7 @@ function lists(users: number, posts: number, nameLength: number): string {
 
 describe('An operation with a too large plan', () => {
   const app = shared(() => startTestAppOn(sqlite, { RATE_LIMIT_MAX: '0' }))
-  let ann: Awaited<ReturnType<typeof createMember>>
+  let ann: Member
   before(async () => {
     ann = await createMember(app)
     await read(app, 'mutation { createPost(title: "T", content: "C") { id } }', ann)
@@ -59,21 +60,13 @@ describe('An operation with a too large plan', () => {
   }
 
   it('is refused as a subscription of more than 500 fields', async () => {
-    using socket = await SocketClient.connect(app)
+    using socket = await SocketClient.connect(app, ann)
     const subscription = (count: number) =>
       `subscription { postAdded { id author { ${repeat(6, n => `p${n}: posts(limit: 1) { ...F }`)} } } }
        fragment F on Post { ${repeat(count, n => `a${10 + n}`.padEnd(4, 'x').concat(': id'))} }`
     const { errors } = await socket.ask(subscription(82))
     assert.deepEqual(errors, [{ message: message, extensions: { code: 'DOCUMENT_TOO_LARGE' } }])
-    const begun = socket.begin(subscription(81))
-    await begun.listening(async () => {
-      const { createPost } = await read<{ createPost: { id: string } }>(
-        app,
-        'mutation { createPost(title: "T", content: "C") { id } }',
-        ann,
-      )
-      return createPost.id
-    })
+    await socket.begin(subscription(81)).listening(text => newPost(socket, text))
   })
 
   it('at the limit is executed: a thousand scalars of the longest names, and 200 lists', async () => {

@@ -3,7 +3,7 @@ import { before, describe, it } from 'node:test'
 import { startTestAppOn } from '../support/app.ts'
 import { sqlite } from '../support/engines.ts'
 import { assertRefused, dataOf, get, query, read, repeat } from '../support/graphql.ts'
-import { bodyOf, createMember, createUser, send, type UserBody } from '../support/rest.ts'
+import { bodyOf, createMember, createUser, type Member, send, type UserBody } from '../support/rest.ts'
 import { shared } from '../support/shared.ts'
 
 interface Id {
@@ -18,8 +18,8 @@ const impossibleIds = [
 
 describe('Queries', () => {
   const app = shared(() => startTestAppOn(sqlite, { RATE_LIMIT_MAX: '0' }))
-  let ann: UserBody & { readonly token: string }
-  let bob: UserBody & { readonly token: string }
+  let ann: Member
+  let bob: Member
   let silent: UserBody
 
   // Posts 1 to 12 of Ann and 13 of Bob. On post 1, Bob has twelve comments and Ann one.

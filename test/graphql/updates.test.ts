@@ -4,10 +4,9 @@ import { execute } from '../faults/execute.ts'
 import { startTestAppOn } from '../support/app.ts'
 import { engineKinds } from '../support/engines.ts'
 import { assertRefused, query, read, repeat, rowsOf } from '../support/graphql.ts'
-import { createMember, type UserBody } from '../support/rest.ts'
+import { createMember, type Member } from '../support/rest.ts'
 import { shared } from '../support/shared.ts'
 
-type Member = UserBody & { readonly token: string }
 type Shown = { readonly id: string; readonly updatedAt: string; readonly began: string }
 
 for (const kind of engineKinds) {

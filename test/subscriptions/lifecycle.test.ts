@@ -8,7 +8,7 @@ import { engineKinds, sqlite } from '../support/engines.ts'
 import { dataOf, query, read } from '../support/graphql.ts'
 import { ask, isRefused, RawConnection } from '../support/http.ts'
 import { assertRefusal } from '../support/refusal.ts'
-import { bodyOf, createMember, logIn, send, type UserBody } from '../support/rest.ts'
+import { bodyOf, createMember, logIn, type Member, send } from '../support/rest.ts'
 import { shared } from '../support/shared.ts'
 import {
   clientFrame,
@@ -21,8 +21,6 @@ import {
 } from '../support/sockets.ts'
 import { waitUntil } from '../support/wait.ts'
 import { newPost } from './posts.ts'
-
-type Member = UserBody & { readonly token: string }
 
 const posts = 'subscription { postAdded { id } }'
 const me = '{ me { id } }'

@@ -4,12 +4,10 @@ import { startTestApp, startTestAppOn } from '../support/app.ts'
 import { sqlite } from '../support/engines.ts'
 import { type ErrorBody, get, query, read, repeat, rowsOf } from '../support/graphql.ts'
 import { RawConnection } from '../support/http.ts'
-import { createMember, logIn, type UserBody } from '../support/rest.ts'
+import { createMember, logIn, type Member } from '../support/rest.ts'
 import { shared } from '../support/shared.ts'
 import { type Answer, SocketClient } from '../support/sockets.ts'
 import { newPost } from './posts.ts'
-
-type Member = UserBody & { readonly token: string }
 
 interface Asked {
   readonly variables?: Readonly<Record<string, unknown>>

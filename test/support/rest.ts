@@ -79,8 +79,10 @@ export async function logIn(app: Served, email: string, password: string): Promi
   return bodyOf<{ token: string }>(await send(app, 'POST /tokens', { email, password })).token
 }
 
+export type Member = UserBody & { readonly token: string }
+
 /** Creates a user with a password, and returns its token. */
-export async function createMember(app: Served): Promise<UserBody & { readonly token: string }> {
+export async function createMember(app: Served): Promise<Member> {
   const password = 'right password'
   const user = await createUser(app, { password })
   return { ...user, token: await logIn(app, user.email, password) }
