@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
 import fc from 'fast-check'
-import type { Statement } from '../../src/storage/sql.ts'
 import { type EngineKind, engineKinds } from '../support/engines.ts'
 import { runs } from '../support/form.ts'
 import { type Data, instants } from './support/data.ts'
@@ -87,23 +86,18 @@ function assertNoValue(statement: string, names: ReadonlySet<string>): void {
   assert.doesNotMatch(plain.replaceAll(/(?<!\w)(?:\$|t|o\.c)\d+/g, ''), /\d/)
 }
 
+/** The calls to an engine: how many, and the texts of its compiled statements. */
 class Seen {
   reads = 0
   writes = 0
-  statements: Statement[] = []
-
-  get texts(): readonly string[] {
-    return this.statements.map(({ text }) => text)
-  }
+  texts: string[] = []
 
   clear(): void {
-    this.reads = 0
-    this.writes = 0
-    this.statements = []
+    Object.assign(this, new Seen())
   }
 }
 
-/** A service, and a record of the calls to its engine: the compiled statements and the number of calls. */
+/** A service, and a record of the calls to its engine. */
 async function watched(t: TestContext, kind: EngineKind): Promise<{ service: Service; seen: Seen }> {
   const seen = new Seen()
   const observer = { read: () => seen.reads++, write: () => seen.writes++ }
@@ -113,7 +107,7 @@ async function watched(t: TestContext, kind: EngineKind): Promise<{ service: Ser
   const { engine } = stage
   const watching = withMethods(engine, {
     read(statement) {
-      seen.statements.push(statement)
+      seen.texts.push(statement.text)
       return engine.read(statement)
     },
   })
