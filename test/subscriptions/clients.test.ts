@@ -10,17 +10,9 @@ import { waitUntil, within } from '../support/wait.ts'
 const create = 'mutation ($t: String!) { createPost(title: $t, content: $t) { id } }'
 
 /** The data of the one answer that an operation gets. */
-async function once(client: Client, query: string, variables?: Record<string, unknown>): Promise<unknown> {
-  const { promise, resolve, reject } = Promise.withResolvers<unknown>()
-  let answer: unknown
-  client.subscribe(variables === undefined ? { query } : { query, variables }, {
-    next: ({ data }) => {
-      answer = data
-    },
-    error: reject,
-    complete: () => resolve(answer),
-  })
-  return within(promise, `the end of ${query}`)
+async function once(client: Client, query: string, variables: Record<string, unknown> = {}): Promise<unknown> {
+  const { value } = await within(client.iterate({ query, variables }).next(), `an answer to ${query}`)
+  return value?.data
 }
 
 /** Collects the received events of a subscription. */

@@ -3,6 +3,7 @@ import { createServer, IncomingMessage } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
 import { Duplex } from 'node:stream'
 import { setImmediate as turn } from 'node:timers/promises'
+import type { AuthenticatedUser } from '../../src/core/tokens/operations.ts'
 import { Conversation, type ConversationParts } from '../../src/graphql/live/protocol.ts'
 import type { Wire } from '../../src/graphql/live/run.ts'
 import { Sockets, type SocketsParts } from '../../src/graphql/live/sockets.ts'
@@ -61,6 +62,11 @@ export function converse(parts: Partial<ConversationParts> = {}, wire = new Fake
   const begin = (id: string, query: string, variables = {}) =>
     say({ type: 'subscribe', id, payload: { query, variables } })
   return { stage, wire, conversation, say, begin, [Symbol.dispose]: () => conversation.closed() }
+}
+
+/** The user of a valid token. */
+export function authenticated(id: number, expiresAt = Date.now() / 1000 + 1000): AuthenticatedUser {
+  return { actor: { kind: 'user', id, role: 'member', tokenVersion: 'version' }, signedBy: 'key', expiresAt }
 }
 
 /** A connection whose client has stopped reading, so all written data waits. */
