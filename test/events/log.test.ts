@@ -10,7 +10,6 @@ import type { Statement } from '../../src/storage/sql.ts'
 import { SqliteConnection } from '../../src/storage/sqlite/connection.ts'
 import { createStore } from '../../src/storage/store.ts'
 import { catalogue, type verbs } from '../../src/storage/verbs.ts'
-import { stopDatabaseClock } from '../faults/database-clock.ts'
 import { execute } from '../faults/execute.ts'
 import { type EngineKind, engineKinds, type TestDatabase } from '../support/engines.ts'
 import { rowsOf } from '../support/graphql.ts'
@@ -55,7 +54,14 @@ class Stage implements AsyncDisposable {
 
   async setNow(now: number): Promise<void> {
     this.#now = now
-    if (this.database.kind === 'postgres') await stopDatabaseClock(this.database, now)
+    if (this.database.kind === 'sqlite') return
+    const time = `timestamp '${new Date(now).toISOString().slice(0, -1)}'`
+    await execute(
+      this.database,
+      `create or replace function now_plus(seconds bigint) returns text language sql stable as $$
+         select to_char(${time} + seconds * interval '1 second', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')
+       $$`,
+    )
   }
 
   write(...events: readonly Written[]): Promise<void> {

@@ -5,9 +5,7 @@ import type { Event, EventLog, Place } from '../../src/core/events.ts'
 import { createEventLog, outboxVerbs } from '../../src/storage/entities/outbox.ts'
 import type { Catalogue } from '../../src/storage/verb.ts'
 import { catalogue as full } from '../../src/storage/verbs.ts'
-import { execute } from '../faults/execute.ts'
 import { postgres, type TestDatabase } from '../support/engines.ts'
-import { migrationsOf } from '../support/templates.ts'
 import { waitUntil } from '../support/wait.ts'
 
 const catalogue: Catalogue<typeof outboxVerbs> = { url: full.url, verbs: outboxVerbs }
@@ -148,37 +146,3 @@ async function assertOrder(): Promise<void> {
   const inOrder = rows.map(({ post_id }, index) => `${index + 1} ${post_id}`)
   for (const each of seen) assert.deepEqual(each, inOrder)
 }
-
-describe('The migration that gives positions to events', { skip: postgres.skip }, () => {
-  const former = migrationsOf('postgres').filter(({ version }) => version < 5)
-
-  it('gives them in the order of their ids, and new events follow', async () => {
-    await using database = await postgres.createEmpty()
-    await database.migrate(former)
-    for (const postId of [2, 4, 3, 1]) await execute(database, insertOf(postId))
-    await database.migrate()
-    await using engine = database.open(catalogue)
-    const log = createEventLog(engine)
-    assert.equal((await log.end()).position, 4)
-    await execute(database, insertOf(5))
-    const { events } = await log.after({ position: 0, at: 0 }, true)
-    assert.deepEqual(
-      events.map(event => [event.position, 'postId' in event && event.postId]),
-      [
-        [1, 2],
-        [2, 4],
-        [3, 3],
-        [4, 1],
-        [5, 5],
-      ],
-    )
-  })
-
-  it('begins before the first event if there is none', async () => {
-    await using database = await postgres.createEmpty()
-    await database.migrate(former)
-    await database.migrate()
-    await using engine = database.open(catalogue)
-    assert.equal((await createEventLog(engine).end()).position, 0)
-  })
-})

@@ -3,11 +3,11 @@ import { test } from 'node:test'
 import { startTestApp } from '../support/app.ts'
 import { engineKinds, sqlite, type TestDatabase } from '../support/engines.ts'
 import { inForm } from '../support/form.ts'
+import { execute } from './execute.ts'
 import { assertSound, History, summarise } from './history.ts'
 import { Instance } from './instance.ts'
 import { judgeOn } from './judgement.ts'
 import { attempt, resolveUnknowns, runWorkers } from './payers.ts'
-import { forgetKeys } from './sabotage.ts'
 import { Wire } from './wire.ts'
 
 const payers = 16
@@ -34,7 +34,11 @@ for (const kind of engineKinds) {
 
 test('this test fails if payments are stored without their keys', async () => {
   await using database = await sqlite.create()
-  await forgetKeys(database)
+  await execute(
+    database,
+    `create trigger forget_keys after insert on idempotency_keys
+     begin delete from idempotency_keys where id = new.id; end`,
+  )
   await using app = await startTestApp({ DATABASE_URL: `sqlite:${database.location}`, RATE_LIMIT_MAX: '0' })
   await using wire = await Wire.to(new URL(app.url))
   loseWithinAnswer(wire)

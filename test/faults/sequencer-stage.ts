@@ -11,10 +11,11 @@ import { Instance } from './instance.ts'
 import { runWorkers } from './payers.ts'
 import { startPgBouncer } from './pgbouncer.ts'
 import { SequencerWire } from './sequencer-wire.ts'
+import { Wire } from './wire.ts'
 
 /** One of the instances, behind its own wire, with a subscriber that reconnects and resumes. */
 interface Side {
-  readonly wire: SequencerWire
+  readonly sequencer: SequencerWire
   readonly settings: Readonly<Record<string, string>>
   readonly location: string
   instance: Instance
@@ -26,7 +27,6 @@ interface Side {
 interface StageOptions {
   /** The first instance connects through PgBouncer. */
   readonly isFirstPooled?: boolean
-  readonly isWithoutLock?: boolean
   readonly env?: Readonly<Record<string, string>>
 }
 
@@ -40,16 +40,16 @@ export class Stage implements AsyncDisposable {
   /** The ids of the posts whose writing was answered. */
   readonly answered: string[] = []
 
-  static async on(server: PostgresServer, { isFirstPooled, isWithoutLock = false, env }: StageOptions): Promise<Stage> {
+  static async on(server: PostgresServer, { isFirstPooled, env }: StageOptions): Promise<Stage> {
     const parts = new AsyncDisposableStack()
     const database = await newDatabase(server)
     const start = async (isPooled = false): Promise<Side> => {
       const entrance = new URL(database)
       if (isPooled) entrance.port = String(parts.use(await startPgBouncer(new URL(server.url))).port)
       const settings = { ...env, ...(isPooled && { DATABASE_POOLER: 'transaction' }) }
-      const wire = parts.use(await SequencerWire.to(entrance, isWithoutLock))
+      const wire = parts.use(await Wire.to(entrance))
       const started = {
-        wire,
+        sequencer: new SequencerWire(wire),
         location: wire.through(entrance.href),
         settings: { ...settings, PORT: String(await freePort()) },
       }
@@ -75,7 +75,7 @@ export class Stage implements AsyncDisposable {
   }
 
   get sequenced(): readonly number[] {
-    return this.sides.map(({ wire }) => wire.sequenced)
+    return this.sides.map(({ sequencer }) => sequencer.sequenced)
   }
 
   /** Transactions of other programs that have written something, in this database and in another one. */
@@ -109,7 +109,7 @@ export class Stage implements AsyncDisposable {
 
   /** Kills an instance between the statements of its sequencer and their COMMIT, and starts it again. */
   async killSequencer(side: Side): Promise<void> {
-    await side.wire.holdNext()
+    await side.sequencer.holdNext()
     assert.ok(await this.isLocked())
     side.instance.kill()
     await side.instance[Symbol.asyncDispose]()
