@@ -15,8 +15,6 @@ export interface HttpRequest {
   readonly version: string
   readonly headers: readonly Header[]
   readonly body: Buffer | undefined
-  /** How the end of the body is marked. */
-  readonly framing: 'length' | 'chunked'
 }
 
 /** Bytes that may contain any number of requests. */
@@ -42,23 +40,11 @@ export interface Message {
 /** A whole message, raw frames, or the end of the connection without a close frame. */
 export type Step = Message | { readonly frames: Buffer; readonly isSound: boolean } | 'reset'
 
-export function bytesOf(request: HttpRequest): Buffer {
-  const { method, target, version, headers, body, framing } = request
-  const length = framing === 'chunked' ? ['Transfer-Encoding', 'chunked'] : ['Content-Length', `${body?.length}`]
-  const lines = [...headers, ...(body === undefined ? [] : [length])].map(([name, value]) => `${name}: ${value}\r\n`)
+export function bytesOf({ method, target, version, headers, body }: HttpRequest): Buffer {
+  const all = body === undefined ? headers : [...headers, ['Content-Length', body.length]]
+  const lines = all.map(([name, value]) => `${name}: ${value}\r\n`)
   const head = Buffer.from(`${method} ${target} ${version}\r\n${lines.join('')}\r\n`, 'latin1')
-  if (body === undefined) return head
-  return Buffer.concat([head, ...(framing === 'chunked' ? chunksOf(body) : [body])])
-}
-
-function chunksOf(body: Buffer): readonly Buffer[] {
-  const size = Math.max(1, Math.ceil(body.length / 3))
-  const chunks: Buffer[] = []
-  for (let at = 0; at < body.length; at += size) {
-    const chunk = body.subarray(at, at + size)
-    chunks.push(Buffer.from(`${chunk.length.toString(16)}\r\n`), chunk, Buffer.from('\r\n'))
-  }
-  return [...chunks, Buffer.from('0\r\n\r\n')]
+  return Buffer.concat([head, body ?? Buffer.alloc(0)])
 }
 
 export function framesOf(step: Exclude<Step, 'reset'>): Buffer {

@@ -90,40 +90,24 @@ function edited(text: string, random: Random): string {
   return `${text.slice(0, at)}${interestingText(random)}${text.slice(at + random.below(2))}`
 }
 
-/** Changes a document in one place: a token, or the repetition or nesting of a part. */
+/** Changes a document in one place. */
 export function mutateGraphQL(text: string, random: Random): string {
   const tokens: readonly string[] = text.match(/"(?:[^"\\]|\\.)*"|\.{3}|[\w$@]+|\s+|[^\w\s]/g) ?? []
   if (tokens.length === 0) return random.pick(inserted)
-  const [at, other] = [random.below(tokens.length), random.below(tokens.length)]
+  const at = random.below(tokens.length)
   const token = tokens[at] ?? ''
   const put = (...items: readonly string[]) => [...tokens.slice(0, at), ...items, ...tokens.slice(at + 1)].join('')
   return random.any(
     () => put(),
     () => put(Array.from({ length: random.pick([2, 2, 3, 40, 700, 2_100]) }, () => token).join(' ')),
-    () =>
-      tokens
-        .with(at, tokens[other] ?? '')
-        .with(other, token)
-        .join(''),
     () => put(token, ' ', random.pick(inserted), ' '),
     () => put(replacementFor(token, random)),
     () => text.replace(/\d+|"[^"]*"/, () => literal(random)),
-    () => (random.chance(0.7) ? widened(text, random) : multiplied(text, random)),
-    () => deepened(text, random),
   )
 }
 
 const inserted: readonly string[] = [
-  ...[
-    ...'{}()[]:!=|&@$"#,\\',
-    '...',
-    '"""',
-    '\ufeff',
-    '\0',
-    '__schema { types { name } }',
-    '"\\ud800"',
-    '"\\u{110000}"',
-  ],
+  ...[...'{}()[]:!=|&@$"#,\\', '...', '"""', '\ufeff', '\0', '"\\ud800"', '"\\u{110000}"'],
   ...'query mutation subscription fragment on null true id __typename @deprecated ...F ...Nobody'.split(' '),
   ...['@skip(if: true)', '@include(if: $nobody)', '@skip(if: false) @include(if: true)', '@nobody(x: 1)', 'a: id'],
   ...['... { id }', '... on Post { id }', '... on Nobody { id }', '$v: Int = 1', '__proto__: id', '{ __typename }'],
@@ -149,43 +133,4 @@ function literal(random: Random): string {
     () => `${'{a:'.repeat(depth)}1${'}'.repeat(depth)}`,
     () => random.pick([...'null true RED $nobody "" [] {} -1 1.0'.split(' '), '""" \n a """', '{a: 1, a: 2}']),
   )
-}
-
-/** Repeats the last field of one level many times, with different aliases. */
-function widened(text: string, random: Random): string {
-  const closing = random.chance(0.5) ? text.indexOf('}') : text.lastIndexOf('}')
-  const before = text.slice(0, Math.max(0, closing))
-  const field = random.chance(0.5) ? (/\w+\s*$/.exec(before)?.[0] ?? 'id') : random.pick(repeatable)
-  const count = random.pick([3, 30, 99, 150, 250, 400, 500, 600])
-  const more = Array.from({ length: count }, (_, index) => `x${index}: ${field}`).join(' ')
-  return `${before} ${more} ${text.slice(before.length)}`
-}
-
-const repeatable = ['content', 'content', 'text', '__typename', 'email', 'author { name }', 'posts(limit: 1) { id }']
-
-/** Repeats the whole selection of the operation many times, with different aliases. */
-function multiplied(text: string, random: Random): string {
-  const start = text.indexOf('{ f0: ')
-  const inner = text.slice(start + 1, text.lastIndexOf('}'))
-  if (start < 0) return text + text
-  const copies = Array.from({ length: random.pick([2, 5, 20, 60, 140]) }, (_, index) => {
-    return inner.replaceAll(/\bf(\d): /g, `f$1_${index}: `)
-  })
-  return `${text.slice(0, start)}{ ${copies.join(' ')} }`
-}
-
-/** Adds levels: nested fields, nested fragments, or conditions. */
-function deepened(text: string, random: Random): string {
-  const depth = Math.min(depthOf(random), 700)
-  const [open, close] = random.pick([
-    [' author { posts(limit: 1) {', '} }'],
-    [' ... {', '}'],
-    [' ... @include(if: true) {', '}'],
-    [' a {', '}'],
-  ] as const)
-  const at = Math.max(0, text.indexOf('}'))
-  const nest = `${open.repeat(depth)} id ${close.repeat(depth)}`
-  if (random.chance(0.7)) return `${text.slice(0, at)}${nest}${text.slice(at)}`
-  const chain = Array.from({ length: depth }, (_, index) => `fragment C${index} on Post { ...C${index + 1} id }`)
-  return `${text.slice(0, at)} ...C0 ${text.slice(at)} ${chain.join(' ')} fragment C${depth} on Post { id }`
 }

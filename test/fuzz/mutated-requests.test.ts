@@ -12,7 +12,7 @@ import { Target } from './target.ts'
 const { DUET_FUZZ_SEED, DUET_FUZZ_CASE, DUET_FUZZ_COUNT } = process.env
 /** The short form always sends the same requests: a run fails because of a change, not by chance. */
 const seed = Number(DUET_FUZZ_SEED ?? inForm(20_261_115, randomInt(2 ** 31)))
-const count = Number(DUET_FUZZ_COUNT ?? inForm(500, 100_000))
+const count = Number(DUET_FUZZ_COUNT ?? inForm(300, 100_000))
 /** The long form takes ten minutes if other tests run at the same time. */
 const timeout = inForm(900_000, 3_600_000)
 /** The allowed growth from the first quarter to the end: caches that are still being filled. */

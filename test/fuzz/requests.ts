@@ -51,7 +51,7 @@ function request(
   const body = content === undefined ? undefined : Buffer.from(JSON.stringify(content))
   const type: readonly Header[] = body === undefined ? [] : [['Content-Type', 'application/json']]
   const all = [['Host', 'localhost'] as const, ...type, ...headers]
-  return { kind: 'request', name, method, target, version: 'HTTP/1.1', headers: all, body, framing: 'length' }
+  return { kind: 'request', name, method, target, version: 'HTTP/1.1', headers: all, body }
 }
 
 function usualHeaders(random: Random, token: string): readonly Header[] {
