@@ -101,7 +101,7 @@ const tests: Readonly<Record<string, string | readonly string[]>> = {
   'cost of an operation': 'graphql/limits: a cost of 1000 is allowed, and an operation of 1001 is not executed',
   'fields and lists of an operation, with its fragments expanded': [
     'graphql/plans: is refused as a subscription of more than 500 fields',
-    'storage/wide-selections: of more lists than allowed is refused in a query and in a mutation, and then nothing is changed',
+    'storage/select: of more lists than allowed is refused in a query and in a mutation, and then nothing is changed',
   ],
   'fields of an introspection answer':
     'graphql/document-bounds: with a too large answer is refused, and 5,000 fields are allowed',
@@ -155,7 +155,7 @@ const tests: Readonly<Record<string, string | readonly string[]>> = {
   ],
   'time of an operation in the database': 'storage/postgres: answers 503 in time while the database hangs',
   'size of an answer of GraphQL':
-    'storage/shown-selections: has at most two MiB for all fields together, and above that nothing is changed',
+    'storage/select: has at most two MiB for all fields together, and above that nothing is changed',
   'operations that wait for the store':
     'storage/postgres: rejects with 503 at once if too many operations wait for connections',
   'connections that writes hold':

@@ -1,169 +1,145 @@
 import assert from 'node:assert/strict'
-import { describe, it, type TestContext } from 'node:test'
-import { AppError } from '../../src/core/errors.ts'
-import type { SelectedField, SlotValues } from '../../src/core/selection.ts'
+import { describe, it } from 'node:test'
+import { Refusal } from '../../src/graphql/errors.ts'
+import { planBounds } from '../../src/graphql/language/plans.ts'
 import { bounds } from '../../src/storage/bounds.ts'
-import { answerOf } from '../../src/storage/engine.ts'
-import { compile } from '../../src/storage/select/select.ts'
 import { sql } from '../../src/storage/sql.ts'
-import { createStore } from '../../src/storage/store.ts'
-import { type Data, instants } from '../graphql/support/data.ts'
-import { Stage } from '../graphql/support/stage.ts'
-import { type EngineKind, engineKinds } from '../support/engines.ts'
+import { instants } from '../graphql/support/data.ts'
+import { actorOf, Stage, serviceOver } from '../graphql/support/stage.ts'
+import { engineKinds } from '../support/engines.ts'
+import { shared } from '../support/shared.ts'
 
-const [noon = '', later = ''] = instants
+const [noon = ''] = instants
+const ann = { id: 1, name: 'Ann', email: 'ann@example.com', avatar: null, createdAt: noon }
 
-const data: Data = {
-  users: [
-    { id: 1, name: 'Ann', email: 'ann@example.com', avatar: null, createdAt: noon },
-    { id: 2, name: 'Bob "b"', email: 'bob@example.com', avatar: 'https://example.com/b.png', createdAt: noon },
-  ],
-  posts: [
-    { id: 1, authorId: 1, title: 'First', content: 'One', likes: 0, publishedAt: later },
-    { id: 2, authorId: 2, title: 'Second', content: '{"two":2}', likes: 2_147_483_647, publishedAt: noon },
-    { id: 3, authorId: 1, title: 'Draft', content: '\u2028\n', likes: 3, publishedAt: null },
-  ],
-  comments: [
-    { id: 1, postId: 2, authorId: 1, text: 'Early', createdAt: noon },
-    { id: 2, postId: 2, authorId: 2, text: 'Late', createdAt: later },
-  ],
-}
+/** Some parts of a document, each with its own number. */
+const times = (count: number, part: (at: number) => string) =>
+  Array.from({ length: count }, (_, at) => part(at)).join(' ')
+const contents = (count: number) => times(count, at => `k${at}: content`)
+const lists = (count: number) => times(count, at => `x${at}: posts(limit: 1) { content }`)
 
 for (const kind of engineKinds) {
   describe(`A selection on ${kind.name}`, { skip: kind.skip }, () => {
-    it('distinguishes keys of any length, also if other names are equal', async t => {
-      const { engine } = await stageWithData(t, kind)
+    const stage = shared(() => Stage.open(kind))
+    const ask = (text: string) => serviceOver(stage.engine, { maxComplexity: 1e9 })(text, {}, actorOf(1))
+    const assertRefused = (text: string, code: string) =>
+      assert.rejects(ask(text), error => error instanceof Refusal && error.code === code, text.slice(0, 100))
+    const likes = () => stage.engine.read(sql`select likes from posts where id = 1`)
+
+    /** Leaves this many posts, all of Ann and with this content, with ids from 1 on. */
+    async function plant(count: number, content: string): Promise<void> {
+      await stage.insert({ users: [ann], posts: [], comments: [] })
+      const own = kind.kind === 'postgres' ? 'overriding system value' : ''
+      const text = `with recursive numbers (number) as (select 1 union all select number + 1 from numbers where number < ${count})
+                    insert into posts (id, author_id, title, content) ${own}
+                    select number, 1, 'Title', cast($1 as text) from numbers`
+      await stage.engine.write('run', [{ text, values: [content] }])
+    }
+
+    it('distinguishes keys of any length, also if other names are equal', async () => {
+      await plant(2, 'Words')
       const long = 'k'.repeat(62)
-      const names = [
-        ...[long, `${long}k`, `${long}kk`, `${long}kK`, 'x'.repeat(300), 'c0', 'c1', 'C0', 'o', 'ctid'],
-        ...['__proto__'],
-      ]
-      for (const keys of [names, names.filter(name => name.length <= 63)]) {
-        const inner = keys.map(key => value('avatar', key))
-        const fields = [
-          ...keys.map((key, at) => value(at % 2 === 0 ? 'name' : 'id', key)),
-          many('posts', 'y'.repeat(64), [1, 2], []),
+      const short = [long, `${long}k`, 'c0', 'c1', 'C0', 'o', 'ctid', '__proto__']
+      for (const keys of [short, [...short, `${long}kk`, `${long}kK`, 'x'.repeat(128)]]) {
+        const [user, other] = [
+          keys.map((key, at) => `${key}: ${at % 2 === 0 ? 'name' : 'id'}`),
+          keys.map(key => `${key}: avatar`),
         ]
-        const selection = { fields: [one('user', 'user', 0, fields), one('user', 'o', 0, inner)] }
-        const read = answerOf(await engine.read({ text: compile(selection, engine.dialect), values: [1, 5, 0] }))
-        const user = keys.map((key, at) => [key, at % 2 === 0 ? 'Ann' : '1'])
-        assert.equal(
-          JSON.stringify(JSON.parse(read)),
-          JSON.stringify({
-            user: Object.fromEntries([...user, ['y'.repeat(64), [{}, {}]]]),
-            o: Object.fromEntries(keys.map(key => [key, null])),
-          }),
-        )
+        const answer = await ask(`{ user(id: 1) { ${user} y: posts(limit: 5) { likes } } o: user(id: 1) { ${other} } }`)
+        const expected = {
+          user: Object.fromEntries([
+            ...keys.map((key, at) => [key, at % 2 === 0 ? 'Ann' : '1']),
+            ['y', [{ likes: 0 }, { likes: 0 }]],
+          ]),
+          o: Object.fromEntries(keys.map(key => [key, null])),
+        }
+        assert.equal(JSON.stringify(JSON.parse(answer)), JSON.stringify(expected))
       }
     })
-  })
 
-  describe(`An answer on ${kind.name}`, { skip: kind.skip }, () => {
-    it('may have exactly two MiB, counted in bytes', async t => {
-      const { engine } = await stageWithData(t, kind)
+    it('of long texts, objects and lists is answered up to the number that a document can have, also in a mutation', async () => {
+      await plant(1, 'Words')
+      const author = (at: number) => `a${at}: author { ...F }`
+      const shapes: Readonly<Record<string, readonly [words: number, field: string, fragment?: string]>> = {
+        'one text': [1, 'post(id: 1) { content }'],
+        'texts with short keys': [320, `post(id: 1) { ${contents(320)} }`],
+        'texts with long keys': [320, `post(id: 1) { ${times(320, at => `${'k'.repeat(120)}${at}: content`)} }`],
+        'lists of one object': [80, `user(id: 1) { ${lists(80)} }`],
+        'objects at the top': [80, times(80, at => `p${at}: post(id: 1) { content }`)],
+        'objects of an object': [100, `post(id: 1) { ${times(20, author)} }`, `fragment F on User { ${lists(5)} }`],
+      }
+      for (const [what, [words, field, fragment = '']] of Object.entries(shapes)) {
+        const answers = [await ask(`{ ${field} } ${fragment}`)]
+        if (field.startsWith('post'))
+          answers.push(await ask(`mutation { ${field.replace('post', 'likePost')} } ${fragment}`))
+        for (const answer of answers) assert.equal(answer.match(/"Words"/g)?.length, words, what)
+      }
+    })
+
+    it('of more lists than allowed is refused in a query and in a mutation, and then nothing is changed', async () => {
+      await plant(1, 'Words')
+      const fragment = `fragment F on User { ${lists(planBounds.lists / 4)} }`
+      const query = (more: string) => `{ ${times(4, at => `u${at}: user(id: 1) { ...F }`)} ${more} } ${fragment}`
+      const mutation = `mutation { ${times(4, at => `m${at}: likePost(id: 1) { author { ...F } }`)}
+        more: likePost(id: 1) { author { ${lists(1)} } } } ${fragment}`
+      assert.equal((await ask(query(''))).match(/"Words"/g)?.length, planBounds.lists)
+      for (const text of [query(lists(1)), mutation]) await assertRefused(text, 'DOCUMENT_TOO_LARGE')
+      assert.deepEqual(await likes(), [[0]])
+    })
+
+    it('may have an answer of exactly two MiB, counted in bytes', async () => {
       const full = 'é'.repeat(32_768)
-      const fields = [one('post', 'full', 0, contents(31)), one('post', 'rest', 1, contents(1))]
-      const text = compile({ fields }, engine.dialect)
-      const known = Buffer.byteLength(JSON.stringify({ full: keyed(31, full), rest: keyed(1, '') }))
+      await plant(2, full)
+      const keys = Object.fromEntries(Array.from({ length: 31 }, (_, at) => [`k${at}`, full]))
+      const known = Buffer.byteLength(JSON.stringify({ full: keys, rest: { content: '' } }))
       const read = async (bytes: number) => {
-        await engine.write('run', [
-          sql`update posts set content = ${full} where id = 1`,
-          sql`update posts set content = ${'y'.repeat(bytes - known)} where id = 2`,
-        ])
-        return answerOf(await engine.read({ text, values: [1, 2] }))
+        await stage.engine.write('run', [sql`update posts set content = ${'y'.repeat(bytes - known)} where id = 2`])
+        return await ask(`{ full: post(id: 1) { ${contents(31)} } rest: post(id: 2) { content } }`)
       }
       assert.equal(Buffer.byteLength(await read(bounds.answerBytes)), bounds.answerBytes)
-      await assert.rejects(read(bounds.answerBytes + 1), tooLarge)
+      await assert.rejects(read(bounds.answerBytes + 1), { code: 'RESPONSE_TOO_LARGE' })
     })
 
-    it('is refused above two MiB, if it is large because of its characters, its rows, its keys or its nesting', async t => {
-      const { engine } = await stageWithData(t, kind)
-      await fill(engine, 50, '漢'.repeat(65_536))
-      const large: Readonly<Record<string, readonly [SelectedField, SlotValues]>> = {
-        rows: [many('posts', 'posts', [0, 1], [value('content')]), [50, 0]],
-        keys: [one('post', 'post', 0, contents(50)), [1000]],
-        nesting: [many('users', 'users', [0, 1], [many('posts', 'posts', [2, 3], contents(5))]), [10, 0, 10, 0]],
-      }
-      for (const [what, [wish, values]] of Object.entries(large)) {
-        const statement = { text: compile({ fields: [wish] }, engine.dialect), values }
-        await assert.rejects(engine.read(statement).then(answerOf), tooLarge, what)
-      }
-      const [wish] = large.rows ?? assert.fail()
-      const text = compile({ fields: [wish] }, engine.dialect)
-      assert.ok(answerOf(await engine.read({ text, values: [10, 0] })).length > 10 * 65_536)
+    it('is refused above two MiB, if it is large because of its characters, its rows, its keys or its nesting', async () => {
+      await plant(50, '漢'.repeat(65_536))
+      for (const text of [
+        '{ posts(limit: 50) { content } }',
+        `{ post(id: 1) { ${contents(50)} } }`,
+        `{ users(limit: 10) { posts(limit: 10) { ${contents(5)} } } }`,
+      ])
+        await assertRefused(text, 'RESPONSE_TOO_LARGE')
+      assert.ok((await ask('{ posts(limit: 10) { content } }')).length > 10 * 65_536)
     })
 
     it('is refused before it is built in the memory of the server or of the database', async t => {
-      const { engine } = await stageWithData(t, kind)
-      await fill(engine, 1000, 'x'.repeat(65_536))
-      const store = createStore(engine)
-      const selection = { fields: [many('posts', 'posts', [0, 1], [value('content')])] }
-      await assert.rejects(store.select(selection, [140, 0]), tooLarge)
+      await plant(1000, 'x'.repeat(65_536))
+      await assertRefused('{ posts(limit: 140) { content } }', 'RESPONSE_TOO_LARGE')
       const before = process.resourceUsage().maxRSS
-      await assert.rejects(store.select(selection, [1000, 0]), tooLarge)
-      const nested = [many('posts', 'posts', [2, 3], [value('content')])]
-      const users = { fields: [many('users', 'users', [0, 1], nested)] }
-      await assert.rejects(store.select(users, [1, 0, 900, 0]), tooLarge)
+      for (const text of [
+        '{ posts(limit: 1000) { content } }',
+        '{ users(limit: 1) { posts(limit: 900) { content } } }',
+      ])
+        await assertRefused(text, 'RESPONSE_TOO_LARGE')
       const grown = (process.resourceUsage().maxRSS - before) * 1024
       t.diagnostic(`${Math.round(grown / 1024 / 1024)} MiB more at the most`)
       // The texts alone would take 60 MB. Other work of this process may take some memory too.
       assert.ok(grown < 30_000_000, `${grown} bytes more`)
     })
+
+    it('of a mutation has at most two MiB for all fields together, and above that nothing is changed', async () => {
+      await plant(30, 'é'.repeat(15_000))
+      const like = (at: number) => `m${at}: likePost(id: 1) { author { posts(limit: 30) { content } } }`
+      await ask(`mutation { ${times(2, like)} }`)
+      await assertRefused(`mutation { ${times(3, like)} }`, 'RESPONSE_TOO_LARGE')
+      assert.deepEqual(await likes(), [[2]])
+    })
+
+    it('of a field of a mutation is read before the next one, and is not affected by a later deletion', async () => {
+      await plant(1, 'Words')
+      const answer = await ask(
+        'mutation { a: likePost(id: 1) { likes } b: likePost(id: 1) { likes } deletePost(id: 1) }',
+      )
+      assert.deepEqual(JSON.parse(answer), { a: { likes: 1 }, b: { likes: 2 }, deletePost: true })
+    })
   })
-}
-
-function value(name: string, key = name): SelectedField {
-  return { kind: 'value', key, name }
-}
-
-function one(name: string, key: string, id: number | undefined, fields: readonly SelectedField[]) {
-  return { kind: 'one', key, name, id, fields } as const
-}
-
-function many(name: string, key: string, [limit, offset]: readonly [number, number], fields: readonly SelectedField[]) {
-  return {
-    kind: 'many',
-    key,
-    name,
-    limit,
-    offset,
-    after: undefined,
-    publishedAfter: undefined,
-    publishedBefore: undefined,
-    fields,
-  } as const
-}
-
-function contents(count: number): readonly SelectedField[] {
-  return Object.keys(keyed(count, '')).map(key => value('content', key))
-}
-
-function keyed(count: number, text: string): Readonly<Record<string, string>> {
-  return Object.fromEntries(Array.from({ length: count }, (_, at) => [`k${at}`, text]))
-}
-
-async function stageWithData(t: TestContext, kind: EngineKind): Promise<Stage> {
-  const stage = await Stage.open(kind)
-  t.after(() => stage[Symbol.asyncDispose]())
-  await stage.insert(data)
-  return stage
-}
-
-/** Creates this many posts of Ann with this content, with ids from 1000 on. */
-async function fill(engine: Stage['engine'], count: number, content: string): Promise<void> {
-  const own = engine.dialect.name === 'postgres' ? 'overriding system value' : ''
-  await engine.write('run', [
-    {
-      text: `with recursive numbers (number) as (
-               select 0 union all select number + 1 from numbers where number + 1 < ${count}
-             )
-             insert into posts (id, author_id, title, content) ${own}
-             select 1000 + number, 1, 'Long', cast($1 as text) from numbers`,
-      values: [content],
-    },
-  ])
-}
-
-function tooLarge(error: unknown): boolean {
-  return error instanceof AppError && error.code === 'answer-too-large'
 }
