@@ -1,4 +1,3 @@
-import type { Migration } from '../../src/storage/migrate.ts'
 import { queued, type Row, type Statement, sql } from '../../src/storage/sql.ts'
 import { type Catalogue, Rollback, type Steps } from '../../src/storage/verb.ts'
 
@@ -93,11 +92,3 @@ export const verbs = {
 }
 
 export const catalogue: Catalogue<typeof verbs> = { url: import.meta.url, verbs }
-
-/** The table that these verbs write. */
-export const notes: Migration = {
-  version: 9999,
-  name: 'notes',
-  script: 'create table notes (key text primary key, value text not null)',
-  checksum: 'notes',
-}

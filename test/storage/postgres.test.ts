@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
-import { describe, it } from 'node:test'
+import { beforeEach, describe, it } from 'node:test'
 import { setImmediate as turn } from 'node:timers/promises'
 import pg from 'pg'
 import { readConfig } from '../../src/config.ts'
@@ -12,9 +12,11 @@ import { sql } from '../../src/storage/sql.ts'
 import { timeoutsOf } from '../../src/storage/timeouts.ts'
 import { Wire } from '../faults/wire.ts'
 import { type OpenOptions, postgres, postgresAt } from '../support/engines.ts'
-import { migrationsOf } from '../support/templates.ts'
+import { shared } from '../support/shared.ts'
+import { executeOn } from '../support/templates.ts'
 import { testTimeoutMs, waitUntil, within } from '../support/wait.ts'
-import { catalogue, notes, type verbs } from './contract-verbs.ts'
+import { catalogue, type verbs } from './contract-verbs.ts'
+import { databaseWithNotes, openNotes } from './notes.ts'
 
 describe('A connection error to PostgreSQL', () => {
   it('is treated as an outage, also if its system error code has five letters', () => {
@@ -30,12 +32,30 @@ describe('A connection error to PostgreSQL', () => {
 })
 
 describe('The PostgreSQL engine', { skip: postgres.skip }, () => {
+  const database = shared(() => databaseWithNotes(postgres))
+  beforeEach(() => executeOn(database.location, 'delete from notes'))
+
+  function open(options?: OpenOptions): Engine<typeof verbs> {
+    return database.open(catalogue, options)
+  }
+
+  /** An engine, and a proxy between it and PostgreSQL. */
+  async function throughProxy(options?: OpenOptions) {
+    const proxy = await Wire.to(new URL(database.location))
+    const engine: Engine<typeof verbs> = postgresAt(proxy.through(database.location)).open(catalogue, options)
+    const dispose = async () => {
+      await engine[Symbol.asyncDispose]()
+      await proxy[Symbol.asyncDispose]()
+    }
+    return { engine, proxy, [Symbol.asyncDispose]: dispose }
+  }
+
   for (const [moment, stored] of [
     ['cut before', '0'],
     ['cut after', '1'],
   ] as const) {
     it(`says that the outcome is unknown if the connection is ${moment} the commit passes, and works on`, async () => {
-      await using setup = await preparedThroughProxy({ poolMax: 1 })
+      await using setup = await throughProxy({ poolMax: 1 })
       const { engine, proxy } = setup
       await engine.write('put', 'counter', '0')
       let cuts = 0
@@ -48,18 +68,16 @@ describe('The PostgreSQL engine', { skip: postgres.skip }, () => {
   }
 
   it('runs a verb again on another connection if its connection is dead', async () => {
-    await using setup = await prepared({ poolMax: 1 })
-    const { engine, url } = setup
+    await using engine = open({ poolMax: 1 })
     await engine.write('put', 'a', '1')
-    await disconnect(url)
+    await disconnect(database.location)
     assert.equal(await engine.write('increment', 'a'), 2)
-    await disconnect(url)
+    await disconnect(database.location)
     assert.equal(await engine.write('putUnread', ['b']), 'put')
   })
 
   it('waits for a connection in use while PostgreSQL gives it fewer than it may have, and refuses nothing', async t => {
-    await using setup = await prepared()
-    await using role = await roleFor(setup.url, 2)
+    await using role = await roleFor(database.location, 2)
     await using engine = postgresAt(role.url).open(catalogue)
     const sleep = sql`select pg_backend_pid() from pg_sleep(0.005)`
     const connections = async () => {
@@ -74,8 +92,7 @@ describe('The PostgreSQL engine', { skip: postgres.skip }, () => {
   })
 
   it('refuses in time while other programs have all connections, and works when one is free again', async () => {
-    await using setup = await prepared()
-    await using role = await roleFor(setup.url, 1)
+    await using role = await roleFor(database.location, 1)
     await using other = await connectTo(role.url)
     {
       await using hasty = postgresAt(role.url).open(catalogue, { timeouts: timeoutsOf(200) })
@@ -88,7 +105,7 @@ describe('The PostgreSQL engine', { skip: postgres.skip }, () => {
   })
 
   it('has all its connections again after connecting has failed more often than it may have connections', async () => {
-    await using setup = await preparedThroughProxy({ poolMax: 3 })
+    await using setup = await throughProxy({ poolMax: 3 })
     const { engine, proxy } = setup
     proxy.fromClient = () => 'cut before'
     await Promise.all(Array.from({ length: 10 }, () => answersUnavailable(engine.read(sql`select 1`))))
@@ -100,47 +117,44 @@ describe('The PostgreSQL engine', { skip: postgres.skip }, () => {
 
   it('closes connections that were idle for two minutes, and keeps one that is used', async t => {
     t.mock.timers.enable({ apis: ['setInterval'] })
-    await using setup = await prepared()
-    const { engine, url } = setup
+    await using engine = open()
     await Promise.all(Array.from({ length: 5 }, () => engine.read(sql`select pg_sleep(0.05)`)))
-    await using watcher = await connectTo(url)
-    const open = async () => {
+    await using watcher = await connectTo(database.location)
+    const connections = async () => {
       const { rows } = await watcher.query(`select count(*)::int as open from pg_stat_activity
         where datname = current_database() and application_name = 'duet'`)
       return rows[0].open
     }
-    assert.equal(await open(), 5)
+    assert.equal(await connections(), 5)
     for (let minute = 0; minute < 2; minute++) {
       t.mock.timers.tick(60_000)
       await engine.read(sql`select 1`)
     }
-    await waitUntil(async () => (await open()) === 1)
+    await waitUntil(async () => (await connections()) === 1)
   })
 
   it('lets PostgreSQL end a transaction whose client has disappeared, with or without a pooler', async () => {
-    await using setup = await prepared()
     for (const pooler of [false, true]) {
-      await using engine = postgresAt(setup.url).open(catalogue, { pooler })
+      await using engine = database.open(catalogue, { pooler })
       const shown = sql`select setting from pg_settings where name = 'idle_in_transaction_session_timeout'`
       assert.deepEqual(await engine.write('run', [shown]), [[[String(testTimeoutMs * 2)]]])
     }
   })
 
   it('continues if a migration changed the result type of a prepared statement', async () => {
-    await using setup = await prepared({ poolMax: 1 })
-    const { engine, url } = setup
+    await using own = await openNotes(postgres, { poolMax: 1 })
+    const { engine } = own
     await engine.write('put', 'a', '1')
     const read = () => engine.read(sql`select * from notes where key = 'a'`)
     for (let use = 0; use < 3; use++) await read()
-    await using other = await connectTo(url)
-    await other.query('alter table notes add column more integer')
+    await executeOn(own.database.location, 'alter table notes add column more integer')
     assert.deepEqual(await read(), [['a', '1', null]])
   })
 
   it('takes an answer that came in time, if this thread was too busy to read it', async () => {
-    await using setup = await prepared({ poolMax: 1, timeouts: timeoutsOf(200) })
-    await setup.engine.read(sql`select 1`)
-    const reading = setup.engine.read(sql`select 2`)
+    await using engine = open({ poolMax: 1, timeouts: timeoutsOf(200) })
+    await engine.read(sql`select 1`)
+    const reading = engine.read(sql`select 2`)
     await turn()
     for (const end = performance.now() + 300; performance.now() < end; );
     assert.deepEqual(await reading, [[2]])
@@ -148,18 +162,16 @@ describe('The PostgreSQL engine', { skip: postgres.skip }, () => {
 
   it('keeps running and notifies its observer if idle connections are lost', async () => {
     const troubles: string[] = []
-    await using setup = await prepared({ observer: { trouble: message => troubles.push(message) } })
-    const { engine, url } = setup
+    await using engine = open({ observer: { trouble: message => troubles.push(message) } })
     await Promise.all(Array.from({ length: 5 }, () => engine.read(sql`select pg_sleep(0.01)`)))
-    const ended = await disconnect(url)
+    const ended = await disconnect(database.location)
     assert.ok(ended > 0)
     await waitUntil(() => troubles.length === ended)
     await engine.write('put', 'after', 'v')
   })
 
   it('keeps a limited number of prepared statements per connection, named from their second use on', async () => {
-    await using setup = await prepared({ poolMax: 1 })
-    const { engine } = setup
+    await using engine = open({ poolMax: 1 })
     const count = async () => Number((await engine.read(sql`select count(*) from pg_prepared_statements`))[0]?.[0])
     for (let index = 0; index < 100; index++) await engine.read({ text: `select ${index}`, values: [] })
     assert.equal(await count(), 0)
@@ -170,17 +182,17 @@ describe('The PostgreSQL engine', { skip: postgres.skip }, () => {
   })
 
   it('keeps its connections to a pooler, where no statement is prepared', async () => {
-    await using setup = await prepared({ poolMax: 1, pooler: true })
-    const backend = async () => (await setup.engine.read(sql`select pg_backend_pid()`))[0]?.[0]
+    await using engine = open({ poolMax: 1, pooler: true })
+    const backend = async () => (await engine.read(sql`select pg_backend_pid()`))[0]?.[0]
     const before = await backend()
     const text = `select 1 -- ${'x'.repeat(1024)}`
     for (let length = 0; length <= bounds.statementText.postgres; length += text.length)
-      await setup.engine.read({ text, values: [] })
+      await engine.read({ text, values: [] })
     assert.equal(await backend(), before)
   })
 
   it('sends few messages: the beginning with the first statements, and the commit with the last ones', async () => {
-    await using setup = await preparedThroughProxy({ poolMax: 1 })
+    await using setup = await throughProxy({ poolMax: 1 })
     const { engine, proxy } = setup
     const sent = async (work: () => Promise<unknown>) => {
       let pieces = 0
@@ -198,11 +210,8 @@ describe('The PostgreSQL engine', { skip: postgres.skip }, () => {
     assert.equal(await sent(() => engine.write('putNext', 'b', 'c')), 3)
     assert.equal(await sent(() => engine.write('putUnread', ['d', 'e'])), 2)
   })
-})
-
-describe('The PostgreSQL engine, while it has to wait,', { skip: postgres.skip }, () => {
   it('answers 503 in time while the database hangs, and recovers', async () => {
-    await using setup = await preparedThroughProxy({ timeouts: impatient })
+    await using setup = await throughProxy({ timeouts: impatient })
     const { engine, proxy } = setup
     await engine.ping()
     proxy.fromClient = () => 'keep'
@@ -215,10 +224,9 @@ describe('The PostgreSQL engine, while it has to wait,', { skip: postgres.skip }
   })
 
   it('answers 503 in time if another transaction holds a required lock', async () => {
-    await using setup = await prepared({ timeouts: impatient })
-    const { engine, url } = setup
+    await using engine = open({ timeouts: impatient })
     await engine.write('put', 'locked', '1')
-    await using other = await connectTo(url)
+    await using other = await connectTo(database.location)
     await other.query(`begin; select * from notes where key = 'locked' for update`)
     await answersUnavailable(engine.write('increment', 'locked'))
     await other.query('rollback')
@@ -227,12 +235,11 @@ describe('The PostgreSQL engine, while it has to wait,', { skip: postgres.skip }
   })
 
   it('uses at most four fifths of its connections for writes that wait for a lock, and continues reading', async () => {
-    await using setup = await prepared({ poolMax: 5, timeouts: impatient })
-    const { engine, url } = setup
+    await using engine = open({ poolMax: 5, timeouts: impatient })
     await engine.write('put', 'locked', '1')
-    await using other = await connectTo(url)
+    await using other = await connectTo(database.location)
     await other.query(`begin; select * from notes where key = 'locked' for update`)
-    await using watcher = await connectTo(url)
+    await using watcher = await connectTo(database.location)
     let waiting = 50
     const writes = Array.from({ length: waiting }, async () => {
       await assert.rejects(engine.write('increment', 'locked'), isUnavailable)
@@ -251,7 +258,7 @@ describe('The PostgreSQL engine, while it has to wait,', { skip: postgres.skip }
   })
 
   it('rejects with 503 at once if too many operations wait for connections', async () => {
-    await using setup = await preparedThroughProxy({ poolMax: 1, timeouts: impatient })
+    await using setup = await throughProxy({ poolMax: 1, timeouts: impatient })
     const { engine, proxy } = setup
     await engine.ping()
     proxy.fromClient = () => 'keep'
@@ -265,30 +272,6 @@ describe('The PostgreSQL engine, while it has to wait,', { skip: postgres.skip }
     await recovered(engine)
   })
 })
-
-async function prepared(options?: OpenOptions) {
-  const database = await postgres.create()
-  await database.migrate([...migrationsOf('postgres'), notes])
-  const engine = database.open(catalogue, options)
-  return { engine, url: database.location, [Symbol.asyncDispose]: () => engine[Symbol.asyncDispose]() }
-}
-
-async function preparedThroughProxy(options?: OpenOptions) {
-  const database = await postgres.create()
-  await database.migrate([...migrationsOf('postgres'), notes])
-  const address = new URL(database.location)
-  const proxy = await Wire.to(address)
-  address.port = String(proxy.port)
-  const engine: Engine<typeof verbs> = postgresAt(address.href).open(catalogue, options)
-  return {
-    engine,
-    proxy,
-    async [Symbol.asyncDispose]() {
-      await engine[Symbol.asyncDispose]()
-      await proxy[Symbol.asyncDispose]()
-    },
-  }
-}
 
 /** A role that may have so many connections. */
 async function roleFor(location: string, connections: number) {

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, statSync, symlinkSync } from 'node:fs'
+import { constants } from 'node:sqlite'
 import { describe, it, type TestContext } from 'node:test'
 import type { MessagePort } from 'node:worker_threads'
 import { AppError } from '../../src/core/errors.ts'
@@ -11,14 +12,15 @@ import { sql } from '../../src/storage/sql.ts'
 import { SqliteConnection } from '../../src/storage/sqlite/connection.ts'
 import { SqliteEngine } from '../../src/storage/sqlite/engine.ts'
 import { checkVersion, claimSqliteFile } from '../../src/storage/sqlite/file.ts'
-import { commitTogether } from '../../src/storage/sqlite/group-commit.ts'
+import { commitTogether, type Job } from '../../src/storage/sqlite/group-commit.ts'
 import { SqliteWriter } from '../../src/storage/sqlite/writer.ts'
 import { WriterWorker } from '../../src/storage/sqlite/writer-worker.ts'
 import { timeoutsOf } from '../../src/storage/timeouts.ts'
 import { type OpenOptions, sqlite } from '../support/engines.ts'
-import { migrationsOf } from '../support/templates.ts'
+import { shared } from '../support/shared.ts'
 import { testTimeoutMs, waitUntil } from '../support/wait.ts'
-import { catalogue, notes, verbs as testVerbs } from './contract-verbs.ts'
+import { catalogue, verbs as testVerbs } from './contract-verbs.ts'
+import { databaseWithNotes, openNotes } from './notes.ts'
 
 describe('Group commit', () => {
   it('lets verbs that arrive together share one commit', async t => {
@@ -104,8 +106,7 @@ describe('Group commit', () => {
   })
 
   it('tells how many verbs a commit had once, whichever threads have sent them', async () => {
-    await using database = await sqlite.create()
-    await database.migrate([...migrationsOf('sqlite'), notes])
+    await using database = await databaseWithNotes(sqlite)
     const commits: number[] = []
     const observer = { read() {}, write() {}, commit: (verbs: number) => void commits.push(verbs), trouble() {} }
     const timeouts = timeoutsOf(testTimeoutMs)
@@ -142,52 +143,59 @@ describe('Group commit', () => {
     )
     for (const [kind, since, until] of told) assert.ok(asked <= since && since <= until, kind)
   })
+})
 
-  it('rejects writes with 503 on a full disk, continues reading, and writes again when there is space', async t => {
-    const { engine } = await prepared(t)
-    await engine.write('put', 'kept', 'v')
-    const [[pages]] = (await engine.write('run', [{ text: 'pragma page_count', values: [] }])) as unknown as [
-      [[number]],
-    ]
-    const limit = (count: number) => engine.write('run', [{ text: `pragma max_page_count = ${count}`, values: [] }])
-    await limit(pages?.[0] ?? 0)
-    const large = 'x'.repeat(100_000)
-    await assert.rejects(engine.write('put', 'large', large), isUnavailable)
-    assert.deepEqual(await engine.read(sql`select key from notes`), [['kept']])
-    await limit(1_000_000)
-    await engine.write('put', 'large', large)
-    assert.deepEqual(await engine.read(sql`select key from notes order by key`), [['kept'], ['large']])
+describe('A batch of verbs', () => {
+  it('answers every job, also if one fails, and keeps what the others wrote', async t => {
+    const { commit, keys } = await batches(t)
+    assert.deepEqual(commit([put(1)], [put(2)], [put(3), failing(4), put(5)], [put(6)]), [
+      [1, 'put'],
+      [2, 'put'],
+      [3, 'put'],
+      [4, 'fault'],
+      [5, 'put'],
+      [6, 'put'],
+    ])
+    assert.deepEqual(keys(), ['k1', 'k2', 'k3', 'k5', 'k6'])
   })
 
-  it('gives every verb its own time, also if the batch runs a second time', async () => {
-    await using database = await sqlite.create()
-    using connection = new SqliteConnection(database.location, 'write')
-    const times = [Date.parse('2030-01-01T00:00:00.000Z'), Date.parse('2031-01-01T00:00:00.000Z')]
-    const tell = [[sql`select now_plus(0)`]] as unknown as never[]
-    const jobs = times.map((now, id) => [id, 'run', tell, now] as const)
-    const failing = [2, 'putThenFail', [], 0] as const
-    const [first, second] = commitTogether(connection, testVerbs, [...jobs, failing], () => [])
-    assert.deepEqual(first, [0, [[['2030-01-01T00:00:00.000Z']]]])
-    assert.deepEqual(second, [1, [[['2031-01-01T00:00:00.000Z']]]])
+  it('answers every job if the commit also fails, and keeps nothing', async t => {
+    const { commit, keys } = await batches(t)
+    assert.deepEqual(commit([put(1)], [put(2)], [failing(3), orphan(4)]), unavailable(1, 2, 3, 4))
+    assert.deepEqual(keys(), [])
   })
 
-  it('rejects all waiting verbs together if another process keeps the file locked', async () => {
-    await using database = await sqlite.create()
+  it('whose ROLLBACK fails is rejected until it works, and then later writes succeed without the rejected changes', async t => {
+    const { commit, keys, connection } = await batches(t)
+    connection.database.setAuthorizer((action, operation) =>
+      action === constants.SQLITE_TRANSACTION && operation === 'ROLLBACK' ? constants.SQLITE_DENY : constants.SQLITE_OK,
+    )
+    assert.deepEqual(commit([put(1), failing(2)]), unavailable(1, 2))
+    assert.deepEqual(commit([put(3)]), unavailable(3))
+    connection.database.setAuthorizer(null)
+    assert.deepEqual(commit([put(4)]), [[4, 'put']])
+    assert.deepEqual(keys(), ['k4'])
+  })
+
+  it('gives every verb its own time, also if it runs a second time', async t => {
+    const { commit } = await batches(t)
+    const times = ['2030-01-01T00:00:00.000Z', '2031-01-01T00:00:00.000Z']
+    const jobs = times.map((time, id): Job => [id, 'run', [[sql`select now_plus(0)`]] as never[], Date.parse(time)])
+    const results = commit([...jobs, failing(2)])
+    assert.deepEqual(results, [
+      [0, [[[times[0]]]]],
+      [1, [[[times[1]]]]],
+      [2, 'fault'],
+    ])
+  })
+
+  it('is rejected as a whole, with all that wait, if another process keeps the file locked', async t => {
+    const { commit, database } = await batches(t, 1)
     using other = new SqliteConnection(database.location, 'write')
     other.database.exec('begin immediate')
-    using connection = new SqliteConnection(database.location, 'write', 1)
-    const job = (id: number) => [id, 'run', [[sql`select 1`]] as unknown as never[], 0] as const
-    const later = [[job(2), job(3)], [job(4)]]
-    const results = commitTogether(connection, testVerbs, [job(1)], () => later.shift() ?? [])
-    assert.deepEqual(
-      results.map(([id, , error]) => [id, error?.code]),
-      [1, 2, 3, 4].map(id => [id, 'unavailable']),
-    )
+    assert.deepEqual(commit([put(1)], [put(2), put(3)], [put(4)]), unavailable(1, 2, 3, 4))
     other.database.exec('rollback')
-    assert.deepEqual(
-      commitTogether(connection, testVerbs, [job(5)], () => []),
-      [[5, [[[1]]]]],
-    )
+    assert.deepEqual(commit([put(5)]), [[5, 'put']])
   })
 })
 
@@ -202,8 +210,10 @@ it('a statement of a connection is prepared at its first two uses, and kept from
 })
 
 describe('Reads of one turn of the event loop', () => {
-  it('run once for equal statements, and again in the next turn', async t => {
-    const { engine } = await prepared(t)
+  const notes = shared(() => openNotes(sqlite))
+
+  it('run once for equal statements, and again in the next turn', async () => {
+    const { engine } = notes
     await engine.write('put', 'a', 'old')
     const noteOf = (key: string) => engine.read(sql`select value from notes where key = ${key}`)
     const [first, second, other] = await Promise.all([noteOf('a'), noteOf('a'), noteOf('b')])
@@ -212,8 +222,8 @@ describe('Reads of one turn of the event loop', () => {
     assert.notEqual(await noteOf('a'), first)
   })
 
-  it('fail independently of each other', async t => {
-    const { engine } = await prepared(t)
+  it('fail independently of each other', async () => {
+    const { engine } = notes
     const outcomes = await Promise.allSettled([
       engine.read(sql`select 1`),
       engine.read(sql`select nothing`),
@@ -225,18 +235,18 @@ describe('Reads of one turn of the event loop', () => {
     )
   })
 
-  it('have the limit of an answer each, not together', async t => {
-    const { engine } = await prepared(t)
+  it('have the limit of an answer each, not together', async () => {
+    const { engine } = notes
     const large = (n: number) =>
       engine.read(sql`select ${n} from (select 1) where count_text(${bounds.answerBytes}) = 1`)
     assert.deepEqual(await Promise.all([large(1), large(2)]), [[[1]], [[2]]])
   })
 
-  it('run a few per turn if they are slow', async t => {
-    const { engine } = await prepared(t)
+  it('run a few per turn if they are slow', async () => {
+    const { engine } = notes
     const answered: number[] = []
     const reads = Array.from({ length: 20 }, async (_, n) => {
-      await engine.read(sql`with recursive n(i) as (select 1 union all select i + 1 from n where i < ${100_000 + n})
+      await engine.read(sql`with recursive n(i) as (select 1 union all select i + 1 from n where i < ${50_000 + n})
                             select count(*) from n`)
       answered.push(n)
     })
@@ -271,7 +281,7 @@ describe('A SQLite file', () => {
     for (const suffix of ['-wal', '-shm']) assert.equal(existsSync(database.location + suffix), false)
   })
 
-  it('is used by one server at a time, and is free after that server ended, even if it was killed', async () => {
+  it('is used by one server at a time, under any name, and is free after that server ended, even if it was killed', async () => {
     await using database = await sqlite.create()
     const holder = spawn(process.execPath, [
       '--input-type=module',
@@ -288,17 +298,12 @@ describe('A SQLite file', () => {
     await gone
     {
       using first = claimSqliteFile(database.location)
-      assert.throws(() => claimSqliteFile(first.path), /Another server is using/)
+      const alias = `${database.location}-alias`
+      symlinkSync(database.location, alias)
+      for (const name of [first.path, alias])
+        assert.throws(() => claimSqliteFile(name), /Another server is using/, name)
     }
     claimSqliteFile(database.location)[Symbol.dispose]()
-  })
-
-  it('is used by one server at a time, also under another name', async () => {
-    await using database = await sqlite.create()
-    const alias = `${database.location}-alias`
-    symlinkSync(database.location, alias)
-    using _claim = claimSqliteFile(database.location)
-    assert.throws(() => claimSqliteFile(alias), /Another server is using/)
   })
 
   it('named :memory: is a temporary file that is deleted afterwards', () => {
@@ -318,8 +323,7 @@ describe('A SQLite file', () => {
 })
 
 async function prepared(t: TestContext, options?: OpenOptions) {
-  const database = await sqlite.create()
-  await database.migrate([...migrationsOf('sqlite'), notes])
+  const database = await databaseWithNotes(sqlite)
   const engine = database.open(catalogue, options)
   let closed: PromiseLike<void> | undefined
   const close = () => {
@@ -330,7 +334,47 @@ async function prepared(t: TestContext, options?: OpenOptions) {
     await close()
     await database[Symbol.asyncDispose]()
   })
-  return { engine, close, path: database.location }
+  return { engine, close }
+}
+
+/** A connection that commits jobs together. Those of the later lists arrive while the earlier ones run. */
+async function batches(t: TestContext, busyMs?: number) {
+  const database = await databaseWithNotes(sqlite)
+  const connection = new SqliteConnection(database.location, 'write', busyMs)
+  const reader = new SqliteConnection(database.location, 'read')
+  t.after(async () => {
+    reader[Symbol.dispose]()
+    connection[Symbol.dispose]()
+    await database[Symbol.asyncDispose]()
+  })
+  /** Each job's outcome, or the code of its error. */
+  const commit = (first: readonly Job[], ...later: (readonly Job[])[]) =>
+    commitTogether(connection, testVerbs, [...first], () => [...(later.shift() ?? [])]).map(
+      ([id, outcome, error]) => [id, outcome ?? error?.code] as const,
+    )
+  return { database, connection, commit, keys: () => reader.run(sql`select key from notes order by key`).flat() }
+}
+
+function unavailable(...ids: readonly number[]) {
+  return ids.map(id => [id, 'unavailable'])
+}
+
+function put(id: number): Job {
+  return job(id, 'put', `k${id}`, 'v')
+}
+
+/** A job that writes something and then throws. */
+function failing(id: number): Job {
+  return job(id, 'putThenFail', `k${id}`)
+}
+
+/** A job that violates a foreign key which COMMIT checks, so that the verb itself succeeds. */
+function orphan(id: number): Job {
+  return job(id, 'run', [sql`insert into children (parent) values ('nobody')`])
+}
+
+function job(id: number, verb: keyof typeof testVerbs, ...args: unknown[]): Job {
+  return [id, verb, args as never[], 0]
 }
 
 /** The side of a serving thread, without a writer thread. */
