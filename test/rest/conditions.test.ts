@@ -311,6 +311,27 @@ describe('The headers of conditional requests', () => {
     assert.equal((await sendRaw(app.port, request(`GET /users/${user.id}`, 'If-None-Match'))).status, 304)
     assert.equal((await sendRaw(app.port, request(`DELETE /users/${user.id}`, 'If-Match'))).status, 204)
   })
+
+  it('a long header of blanks or of many tags takes hardly any CPU time', async () => {
+    const user = await createUser(app)
+    for (const condition of [
+      `"a"${' '.repeat(12_000)}x`,
+      ' '.repeat(12_000),
+      '"",'.repeat(4_000),
+      ','.repeat(12_000),
+    ]) {
+      const request = `GET /users/${user.id} HTTP/1.1\r\nHost: localhost\r\nIf-None-Match: ${condition}\r\n\r\n`
+      const costs: number[] = []
+      for (let tries = 0; tries < 3; tries++) {
+        const before = process.cpuUsage()
+        assert.equal((await sendRaw(app.port, request)).status, 200)
+        const { user: inProgram, system } = process.cpuUsage(before)
+        costs.push(inProgram + system)
+      }
+      // A pattern that goes back once for each blank takes 300 ms.
+      assert.ok(Math.min(...costs) < 100_000, `${costs} µs`)
+    }
+  })
 })
 
 test('orders under another prefix of links have other tags, and users have the same', async () => {
@@ -365,23 +386,6 @@ test('R-ERR-9: under the enforced policy a tag shows nothing to callers without 
   }
   assert.equal((await ask(`DELETE ${paths[1]}`, { 'if-match': '"x"' }, other.token)).status, 204)
   assert.equal((await send(app, `GET ${paths[1]}`, undefined, owner.token)).status, 200)
-})
-
-test('a long header of blanks or of many tags takes hardly any CPU time', async () => {
-  await using app = await startTestApp()
-  const user = await createUser(app)
-  for (const condition of [`"a"${' '.repeat(12_000)}x`, ' '.repeat(12_000), '"",'.repeat(4_000), ','.repeat(12_000)]) {
-    const request = `GET /users/${user.id} HTTP/1.1\r\nHost: localhost\r\nIf-None-Match: ${condition}\r\n\r\n`
-    const costs: number[] = []
-    for (let tries = 0; tries < 3; tries++) {
-      const before = process.cpuUsage()
-      assert.equal((await sendRaw(app.port, request)).status, 200)
-      const { user: inProgram, system } = process.cpuUsage(before)
-      costs.push(inProgram + system)
-    }
-    // A pattern that goes back once for each blank takes 300 ms.
-    assert.ok(Math.min(...costs) < 100_000, `${costs} µs`)
-  }
 })
 
 test('the condition of a deletion in several steps is checked in the first step only', async () => {

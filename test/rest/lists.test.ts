@@ -300,8 +300,9 @@ for (const kind of engineKinds) {
   })
 
   describe(`Lists under the enforced policy on ${kind.name}`, { skip: kind.skip }, () => {
+    const app = shared(() => startTestAppOn(kind, { ACCESS_POLICY: 'enforced' }))
+
     it('callers without access get 401 or 403, whatever the parameters are', async () => {
-      await using app = await startTestAppOn(kind, { ACCESS_POLICY: 'enforced' })
       const [owner, other] = [await createMember(app), await createMember(app)]
       const own = `GET /users/${owner.id}/orders`
       for (const query of ['email=x', 'q=x', 'q=ab', `email=${owner.email}`, 'after=0', 'after=1&offset=1']) {
@@ -319,7 +320,6 @@ for (const kind of engineKinds) {
     })
 
     it('a user lists the own payments only, and an admin all of them', async () => {
-      await using app = await startTestAppOn(kind, { ACCESS_POLICY: 'enforced' })
       const [ann, bob, admin] = [await createMember(app), await createMember(app), await createMember(app)]
       await execute(app.database, `update users set role = 'admin' where id = ${admin.id}`)
       const ids: number[] = []

@@ -3,11 +3,10 @@ import { describe, it, test } from 'node:test'
 import { type Statement, sql } from '../../src/storage/sql.ts'
 import { createStore } from '../../src/storage/store.ts'
 import { catalogue as anyStatement } from '../storage/contract-verbs.ts'
-import { startTestApp, startTestAppOn, type TestApp } from '../support/app.ts'
+import { startTestAppOn, type TestApp } from '../support/app.ts'
 import { TestClock } from '../support/clock.ts'
 import { engineKinds, postgres, sqlite, type TestDatabase } from '../support/engines.ts'
 import { type RawResponse, sendRaw } from '../support/http.ts'
-import { tokenKeys } from '../support/keys.ts'
 import { assertRefusal } from '../support/refusal.ts'
 import {
   bodyOf,
@@ -296,26 +295,6 @@ for (const kind of engineKinds) {
     it('after all these tests the ledger is consistent', async () => {
       await assertLedger(app.engine)
     })
-  })
-
-  test(`keys still work after a restart, on ${kind.name}`, {
-    skip: kind.skip,
-  }, async () => {
-    await using database = await kind.create()
-    const address = kind.kind === 'sqlite' ? `sqlite:${database.location}` : database.location
-    const firsts: RawResponse[] = []
-    for (let time = 0; time < 2; time++) {
-      await using app = await startTestApp({ DATABASE_URL: address, TOKEN_KEYS: tokenKeys })
-      if (time === 0) {
-        const order = await createOrder(app, (await createUser(app)).id)
-        assert.equal(order.id, 1)
-        firsts.push(await pay(app, 'k'), await payOrder(app, 1, 'k'))
-      } else {
-        const [payment = assert.fail(), order = assert.fail()] = firsts
-        assertReplay(await pay(app, 'k'), payment)
-        assertReplay(await payOrder(app, 1, 'k'), order)
-      }
-    }
   })
 
   test(`expired keys are deleted in small batches, and the others are kept, on ${kind.name}`, {

@@ -1,71 +1,71 @@
 import assert from 'node:assert/strict'
-import { describe, it } from 'node:test'
+import { beforeEach, describe, it } from 'node:test'
 import { sql } from '../../src/storage/sql.ts'
+import { execute } from '../faults/execute.ts'
 import { startTestApp, startTestAppOn } from '../support/app.ts'
 import { engineKinds } from '../support/engines.ts'
 import { tokenKeys } from '../support/keys.ts'
 import { assertRefusal } from '../support/refusal.ts'
 import { atOnce, bodyOf, createMember, impossibleIds, logIn, send, tally } from '../support/rest.ts'
+import { shared } from '../support/shared.ts'
 import { SocketClient } from '../support/sockets.ts'
 
 for (const kind of engineKinds) {
   describe(`Roles on ${kind.name}`, { skip: kind.skip }, () => {
-    async function start() {
-      const app = await startTestAppOn(kind, { ACCESS_POLICY: 'enforced', RATE_LIMIT_MAX: '0', LOGIN_LIMIT_MAX: '0' })
-      const renew = async (email: string) => logIn(app, email, 'right password')
-      const createAdmin = async () => {
-        const { id, email } = await createMember(app)
-        await app.engine.write('setRole', { id }, 'admin', `version ${Math.random()}`)
-        return { id, email, token: await renew(email) }
-      }
-      const put = (id: number | string, role: unknown, token?: string) =>
-        send(app, `PUT /users/${id}/role`, { role }, token)
-      const roleOf = async (id: number, token: string) =>
-        bodyOf<{ role: string }>(await send(app, `GET /users/${id}/role`, undefined, token))
-      return Object.assign(app, { renew, createAdmin, put, roleOf })
+    const app = shared(() =>
+      startTestAppOn(kind, { ACCESS_POLICY: 'enforced', RATE_LIMIT_MAX: '0', LOGIN_LIMIT_MAX: '0' }),
+    )
+    beforeEach(() => execute(app.database, "update users set role = 'member'"))
+
+    const renew = async (email: string) => logIn(app, email, 'right password')
+    const createAdmin = async () => {
+      const { id, email } = await createMember(app)
+      await app.engine.write('setRole', { id }, 'admin', `version ${Math.random()}`)
+      return { id, email, token: await renew(email) }
     }
+    const put = (id: number | string, role: unknown, token?: string) =>
+      send(app, `PUT /users/${id}/role`, { role }, token)
+    const roleOf = async (id: number, token: string) =>
+      bodyOf<{ role: string }>(await send(app, `GET /users/${id}/role`, undefined, token))
 
     it('an admin reads and changes the role of a user, whose tokens and sockets end with a change and with nothing else', async () => {
-      await using app = await start()
-      const [admin, user] = [await app.createAdmin(), await createMember(app)]
-      assert.deepEqual(await app.roleOf(user.id, admin.token), { role: 'member' })
+      const [admin, user] = [await createAdmin(), await createMember(app)]
+      assert.deepEqual(await roleOf(user.id, admin.token), { role: 'member' })
       const me = (token: string) => send(app, 'GET /users/me', undefined, token)
-      assert.deepEqual(bodyOf(await app.put(user.id, 'member', admin.token)), { role: 'member' })
+      assert.deepEqual(bodyOf(await put(user.id, 'member', admin.token)), { role: 'member' })
       assert.equal((await me(user.token)).status, 200, 'the role was the same')
       using socket = await SocketClient.connect(app, { token: user.token })
-      assert.deepEqual(bodyOf(await app.put(user.id, 'admin', admin.token)), { role: 'admin' })
+      assert.deepEqual(bodyOf(await put(user.id, 'admin', admin.token)), { role: 'admin' })
       assert.equal((await socket.closed).code, 4403)
       assertRefusal(await me(user.token), 401)
-      const promoted = await app.renew(user.email)
-      assert.deepEqual(await app.roleOf(user.id, promoted), { role: 'admin' })
-      assert.deepEqual(bodyOf(await app.put(admin.id, 'member', promoted)), { role: 'member' })
-      assertRefusal(await app.put(user.id, 'member', admin.token), 401)
-      assertRefusal(await app.put(user.id, 'member', await app.renew(admin.email)), 403)
+      const promoted = await renew(user.email)
+      assert.deepEqual(await roleOf(user.id, promoted), { role: 'admin' })
+      assert.deepEqual(bodyOf(await put(admin.id, 'member', promoted)), { role: 'member' })
+      assertRefusal(await put(user.id, 'member', admin.token), 401)
+      assertRefusal(await put(user.id, 'member', await renew(admin.email)), 403)
     })
 
     it('a wrong body gets 400, an absent user 404, and the last admin stays an admin with 409', async () => {
-      await using app = await start()
-      const [admin, user] = [await app.createAdmin(), await createMember(app)]
+      const [admin, user] = [await createAdmin(), await createMember(app)]
       for (const role of ['root', 'Admin', '', null, 1, ['admin'], undefined])
-        assertRefusal(await app.put(user.id, role, admin.token), 400, 'role must be one of member, admin')
+        assertRefusal(await put(user.id, role, admin.token), 400, 'role must be one of member, admin')
       for (const id of ['987654321', ...impossibleIds]) {
-        assertRefusal(await app.put(id, 'admin', admin.token), 404, 'User not found')
+        assertRefusal(await put(id, 'admin', admin.token), 404, 'User not found')
         assertRefusal(await send(app, `GET /users/${id}/role`, undefined, admin.token), 404, 'User not found')
       }
-      assertRefusal(await app.put(admin.id, 'member', admin.token), 409, 'The last admin stays an admin')
-      assert.deepEqual(await app.roleOf(admin.id, admin.token), { role: 'admin' }, 'and the token stays valid')
-      await app.put(user.id, 'admin', admin.token)
-      assert.equal((await app.put(admin.id, 'member', admin.token)).status, 200, 'there is another one')
-      const last = await app.renew(user.email)
-      assertRefusal(await app.put(user.id, 'member', last), 409, 'The last admin stays an admin')
+      assertRefusal(await put(admin.id, 'member', admin.token), 409, 'The last admin stays an admin')
+      assert.deepEqual(await roleOf(admin.id, admin.token), { role: 'admin' }, 'and the token stays valid')
+      await put(user.id, 'admin', admin.token)
+      assert.equal((await put(admin.id, 'member', admin.token)).status, 200, 'there is another one')
+      const last = await renew(user.email)
+      assertRefusal(await put(user.id, 'member', last), 409, 'The last admin stays an admin')
     })
 
     it('of two admins who demote each other or themselves at the same time, at two instances, one stays', async () => {
-      await using app = await start()
       const env = { DATABASE_URL: app.database.location, TOKEN_KEYS: tokenKeys, ACCESS_POLICY: 'enforced' }
       await using other = kind.kind === 'postgres' ? await startTestApp(env) : undefined
       for (const whom of ['each other', 'each other', 'themselves', 'themselves']) {
-        const admins = [await app.createAdmin(), await app.createAdmin()]
+        const admins = [await createAdmin(), await createAdmin()]
         const targets = whom === 'themselves' ? admins : admins.toReversed()
         const answers = await atOnce(2, index =>
           send(

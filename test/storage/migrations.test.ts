@@ -1,17 +1,15 @@
 import assert from 'node:assert/strict'
-import { execFile } from 'node:child_process'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, it, test } from 'node:test'
-import { promisify } from 'node:util'
 import { loadMigrations, type Migration } from '../../src/storage/migrate.ts'
 import { migratePostgres } from '../../src/storage/postgres/migrate.ts'
 import { MigrationSession } from '../../src/storage/postgres/migration-session.ts'
 import { sql } from '../../src/storage/sql.ts'
 import { Wire } from '../faults/wire.ts'
-import { type EngineKind, engineKinds, postgres } from '../support/engines.ts'
-import { DuetProcess } from '../support/process.ts'
+import { type EngineKind, engineKinds, postgres, sqlite } from '../support/engines.ts'
+import { DuetProcess, runDuet } from '../support/process.ts'
 import { migrationsOf } from '../support/templates.ts'
 import { waitUntil, within } from '../support/wait.ts'
 import { catalogue } from './contract-verbs.ts'
@@ -34,26 +32,10 @@ for (const kind of engineKinds) {
       )
     })
 
-    it('wait for each other when several programs start together', async () => {
-      await using database = await kind.createEmpty()
-      const address = kind.kind === 'sqlite' ? `sqlite:${database.location}` : database.location
-      const runs = await Promise.all(Array.from({ length: 3 }, () => migrateInProcess(address)))
-      assert.deepEqual(runs.toSorted(), [
-        'The schema is up to date.\n',
-        'The schema is up to date.\n',
-        `${all.map(({ version, name }) => `applied ${version} ${name}\n`).join('')}The schema is up to date.\n`,
-      ])
-    })
-
-    it('refuse a database that is newer than the program', async () => {
+    it('refuse a database that is newer than the program, and a migration that was changed after it was applied', async () => {
       await using database = await kind.createEmpty()
       await database.migrate([...all, added])
       await assert.rejects(database.migrate(), refusal(/newer than this program/))
-    })
-
-    it('refuse a migration that was changed after it was applied', async () => {
-      await using database = await kind.createEmpty()
-      await database.migrate([...all, added])
       const changed = { ...added, checksum: 'another' }
       await assert.rejects(database.migrate([...all, changed]), refusal(/changed after it was applied/))
     })
@@ -68,6 +50,17 @@ for (const kind of engineKinds) {
     })
   })
 }
+
+describe('Migrations on an empty SQLite file', () => {
+  it('wait for each other when several programs start together', async () => {
+    await using database = await sqlite.createEmpty()
+    const env = { DATABASE_URL: `sqlite:${database.location}` }
+    const runs = await Promise.all(Array.from({ length: 3 }, () => runDuet(['migrate'], { env })))
+    const applied = migrationsOf('sqlite').map(({ version, name }) => `applied ${version} ${name}\n`)
+    const upToDate = 'The schema is up to date.\n'
+    assert.deepEqual(runs.map(({ stdout }) => stdout).sort(), [upToDate, upToDate, applied.join('') + upToDate])
+  })
+})
 
 describe('Migrations on an empty PostgreSQL database', { skip: postgres.skip }, () => {
   it('wait while another instance migrates, and are applied when that one is killed', async () => {
@@ -146,14 +139,6 @@ describe('Migration files', () => {
     )
   })
 })
-
-async function migrateInProcess(address: string): Promise<string> {
-  const program = join(import.meta.dirname, '..', '..', 'bin', 'duet.mjs')
-  const { stdout } = await run(process.execPath, [program, 'migrate'], { env: { DATABASE_URL: address } })
-  return stdout
-}
-
-const run = promisify(execFile)
 
 function migration(version: number, script: string): Migration {
   return { version, name: 'for-a-test', script, checksum: `checksum of ${script}` }

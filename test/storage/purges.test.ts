@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { describe, it, mock } from 'node:test'
+import { after, before, describe, it, mock } from 'node:test'
 import { type Statement, sql } from '../../src/storage/sql.ts'
 import { startTestApp } from '../support/app.ts'
 import { engineKinds, type TestDatabase } from '../support/engines.ts'
@@ -8,35 +8,32 @@ import { catalogue } from './contract-verbs.ts'
 
 for (const kind of engineKinds) {
   describe(`A service that runs for a minute on ${kind.name}`, { skip: kind.skip }, () => {
-    it('deletes exactly the events older than an hour and a minute from the outbox', async () => {
-      await using database = await kind.create()
-      await change(
-        database,
-        [7_200, 3_720, 3_600, 60].map(age => insertEvent(age)),
-      )
+    const parts = new AsyncDisposableStack()
+    let left: (statement: Statement) => Promise<readonly unknown[]>
+    before(async () => {
+      const database = parts.use(await kind.create())
+      await change(database, [
+        ...[7_200, 3_720, 3_600, 60].map(insertEvent),
+        ...[-60, 60].map(insertReset),
+        sql`insert into payments (amount_cents, created_at) values (1, now_plus(0))`,
+        ...[-3_600, -60, 3_600, 60].map(insertKey),
+      ])
       await serveForAMinute(database)
-      assert.deepEqual(await read(database, sql`select post_id from outbox order by id`), [[3_600], [60]])
+      const engine = parts.use(database.open(catalogue))
+      left = async statement => (await engine.read(statement)).flat()
+    })
+    after(() => parts.disposeAsync())
+
+    it('deletes exactly the events older than an hour and a minute from the outbox', async () => {
+      assert.deepEqual(await left(sql`select post_id from outbox order by id`), [3_600, 60])
     })
 
     it('deletes exactly the password resets that have expired', async () => {
-      await using database = await kind.create()
-      await change(
-        database,
-        [-60, 60].map(left => insertReset(left)),
-      )
-      await serveForAMinute(database)
-      assert.deepEqual(await read(database, sql`select email_key from password_resets`), [['60']])
+      assert.deepEqual(await left(sql`select email_key from password_resets`), ['60'])
     })
 
     it('deletes exactly the idempotency keys that have expired', async () => {
-      await using database = await kind.create()
-      await change(database, [sql`insert into payments (amount_cents, created_at) values (1, now_plus(0))`])
-      await change(
-        database,
-        [-3_600, -60, 3_600, 60].map(left => insertKey(left)),
-      )
-      await serveForAMinute(database)
-      assert.deepEqual(await read(database, sql`select key from idempotency_keys order by id`), [['3600'], ['60']])
+      assert.deepEqual(await left(sql`select key from idempotency_keys order by id`), ['3600', '60'])
     })
   })
 }
@@ -78,9 +75,4 @@ function serve({ kind, location }: TestDatabase) {
 async function change(database: TestDatabase, statements: readonly Statement[]): Promise<void> {
   await using engine = database.open(catalogue)
   await engine.write('run', statements)
-}
-
-async function read(database: TestDatabase, statement: Statement) {
-  await using engine = database.open(catalogue)
-  return await engine.read(statement)
 }
