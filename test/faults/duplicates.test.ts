@@ -4,7 +4,8 @@ import pg from 'pg'
 import { postgres, type TestDatabase } from '../support/engines.ts'
 import { inForm, onlyOneThread } from '../support/form.ts'
 import { ask } from '../support/http.ts'
-import { bodyOf, createUser, type OrderBody, send } from '../support/rest.ts'
+import { createOrder, createUser, type OrderBody } from '../support/rest.ts'
+import { metricOf } from '../support/sockets.ts'
 import { assertSound, History, type Intent, summarise } from './history.ts'
 import { Instance } from './instance.ts'
 import { judgeOn } from './judgement.ts'
@@ -16,10 +17,11 @@ test('F7: five hundred requests with one key whose payment has to wait use one d
   const history = new History()
   await using database = await postgres.create()
   await using instance = await Instance.start(database)
-  const order = await newOrder(instance, 500_000)
+  const user = await createUser(instance)
+  const order = await createOrder(instance, user.id, [{ name: 'Thing', quantity: 1, price: 500_000 }])
   const { id } = order
   const slow = history.intend({ orderId: id, cents: 500_000_00 })
-  await using lock = await OrderLock.take(database, id)
+  await using lock = await lockOrder(database, id)
   const duplicates = Array.from({ length: 500 }, () => payDespite503(history, instance, slow))
   const others = await serveOthersMeanwhile(instance, history, lock)
   await lock.release()
@@ -39,45 +41,31 @@ test('F7: five hundred requests with one key whose payment has to wait use one d
 })
 
 /** Locks the row of an order in another session, so that its payment has to wait. Counts the waiting sessions. */
-class OrderLock implements AsyncDisposable {
-  readonly #holder: pg.Client
-  readonly #watcher: pg.Client
-  /** The maximum number of connections that waited at once. */
-  most = 0
-
-  static async take({ location }: TestDatabase, orderId: number): Promise<OrderLock> {
-    const [holder, watcher] = [new pg.Client(location), new pg.Client(location)]
-    await Promise.all([holder.connect(), watcher.connect()])
-    await holder.query('begin')
-    await holder.query('select id from orders where id = $1 for update', [orderId])
-    return new OrderLock(holder, watcher)
+async function lockOrder({ location }: TestDatabase, orderId: number) {
+  const [holder, watcher] = [new pg.Client(location), new pg.Client(location)]
+  await Promise.all([holder.connect(), watcher.connect()])
+  await holder.query(`begin; select id from orders where id = ${orderId} for update`)
+  const waiting = `select count(*)::int as waiting from pg_stat_activity
+    where application_name = 'duet' and datname = current_database() and wait_event in ('transactionid', 'tuple')`
+  const lock = {
+    /** The maximum number of connections that waited at once. */
+    most: 0,
+    look: async () => {
+      lock.most = Math.max(lock.most, (await watcher.query(waiting)).rows[0].waiting)
+    },
+    release: () => holder.query('rollback'),
+    [Symbol.asyncDispose]: async () => {
+      await Promise.all([holder.end(), watcher.end()])
+    },
   }
-
-  private constructor(holder: pg.Client, watcher: pg.Client) {
-    this.#holder = holder
-    this.#watcher = watcher
-  }
-
-  async look(): Promise<void> {
-    const { rows } = await this.#watcher.query(`select count(*)::int as waiting from pg_stat_activity
-      where application_name = 'duet' and datname = current_database() and wait_event in ('transactionid', 'tuple')`)
-    this.most = Math.max(this.most, rows[0].waiting)
-  }
-
-  async release(): Promise<void> {
-    await this.#holder.query('rollback')
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    await Promise.all([this.#holder.end(), this.#watcher.end()])
-  }
+  return lock
 }
 
 /** Sends other payments and reads. Ends when enough of them were answered while all duplicates were waiting. */
 async function serveOthersMeanwhile(
   { url }: Instance,
   history: History,
-  lock: OrderLock,
+  lock: Awaited<ReturnType<typeof lockOrder>>,
 ): Promise<{ statuses: (number | undefined)[]; slowest: number }> {
   const statuses: (number | undefined)[] = []
   let slowest = 0
@@ -91,16 +79,11 @@ async function serveOthersMeanwhile(
       statuses.push(paid?.status, read.status)
     }
   })
-  while (lock.most === 0 || (await inFlight(url)) < 500) await lock.look()
+  while (lock.most === 0 || (await metricOf({ url }, 'duet_http_requests_in_flight')) < 500) await lock.look()
   for (const upTo = statuses.length + inForm(100, 3000); statuses.length < upTo; ) await lock.look()
   enough = true
   await serving
   return { statuses, slowest }
-}
-
-async function inFlight(url: string): Promise<number> {
-  const { body } = await ask(`${url}/metrics`)
-  return Number(/^duet_http_requests_in_flight (\d+)/m.exec(body)?.[1])
 }
 
 /** The wait is limited: a client that gets 503 sends its request again. */
@@ -109,12 +92,6 @@ async function payDespite503(history: History, { url }: Instance, intent: Intent
     const answer = await attempt(history, url, intent)
     if (answer?.status !== 503) return answer?.body
   }
-}
-
-async function newOrder(instance: Instance, price: number): Promise<OrderBody> {
-  const user = await createUser(instance)
-  const items = [{ name: 'Thing', quantity: 1, price }]
-  return bodyOf(await send(instance, `POST /users/${user.id}/orders`, { items }), 201)
 }
 
 function shipped(order: OrderBody): object {

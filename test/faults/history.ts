@@ -90,38 +90,13 @@ export class History {
   }
 }
 
-/** The comparison of a history with the tables. Lists contain the keys that break a rule. */
-export interface Verdict {
-  readonly acknowledged: number
-  readonly replays: number
-  /** Attempts whose result the client does not know. */
-  readonly unknowns: number
-  /** Attempts that were answered with 5xx. */
-  readonly unavailable: number
-  readonly offences: {
-    /** Acknowledged, but not stored. */
-    readonly missing: readonly string[]
-    /** Paid more than once. */
-    readonly double: readonly string[]
-    /** Acknowledged with another id than the stored one. */
-    readonly wrongId: readonly string[]
-    /** Acknowledged as new (201) more than once. */
-    readonly createdAgain: readonly string[]
-    /** Acknowledged each time, but never as new (201). */
-    readonly neverCreated: readonly string[]
-    /** Not exactly one key refers to the payment. */
-    readonly keyless: readonly string[]
-    /** Refused, but paid. */
-    readonly uninvited: readonly string[]
-    /** Never answered finally, although the client repeated the request. */
-    readonly unsettled: readonly string[]
-    /** Amounts of payments that were never requested. */
-    readonly strange: readonly string[]
-  }
-}
+export type Verdict = Awaited<ReturnType<typeof judge>>
 
-/** Reads the tables and compares them with the answers of the clients. Call it after every client has its answer. */
-export async function judge(history: History, engine: Pick<Engine<Verbs>, 'read'>): Promise<Verdict> {
+/**
+ * Reads the tables and compares them with the answers of the clients. Call it after every client has its answer. The
+ * offences are lists of keys that break a rule.
+ */
+export async function judge(history: History, engine: Pick<Engine<Verbs>, 'read'>) {
   const stored = Map.groupBy(
     await engine.read(sql`select id, amount_cents from payments order by id`),
     ([, cents]) => cents,
@@ -146,20 +121,22 @@ export async function judge(history: History, engine: Pick<Engine<Verbs>, 'read'
     unknowns: attempts.filter(({ kind }) => kind === 'unknown').length,
     unavailable: attempts.filter(attempt => attempt.kind === 'fail' && attempt.status >= 500).length,
     offences: {
+      /** Acknowledged, but not stored. */
       missing: keysOf(({ acknowledgements, payments }) => acknowledgements.length > 0 && payments.length === 0),
       double: keysOf(({ payments }) => payments.length > 1),
+      /** Acknowledged with another id than the stored one. */
       wrongId: keysOf(({ acknowledgements, payments }) => acknowledgements.some(({ id }) => !payments.includes(id))),
       createdAgain: keysOf(({ created }) => created > 1),
-      neverCreated: keysOf(
-        ({ orderId, outcomes, acknowledgements, created }) =>
-          orderId === null &&
-          created === 0 &&
-          acknowledgements.length > 0 &&
-          acknowledgements.length === outcomes.length,
-      ),
+      /** Acknowledged each time, but never as new (201). */
+      neverCreated: keysOf(({ orderId, outcomes, acknowledgements: { length }, created }) => {
+        return orderId === null && created === 0 && length > 0 && length === outcomes.length
+      }),
+      /** Not exactly one key refers to the payment. */
       keyless: keysOf(({ payments, claims }) => payments.length > 0 && String(claims) !== String(payments)),
+      /** Refused, but paid. */
       uninvited: keysOf(({ outcomes, payments }) => isRefused(outcomes) && payments.length > 0),
       unsettled: history.unsettled.map(({ key }) => key),
+      /** Amounts that were never requested. */
       strange: [...stored.keys()].filter(cents => !asked.has(cents)).map(String),
     },
   }
