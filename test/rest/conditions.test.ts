@@ -215,17 +215,6 @@ for (const kind of engineKinds) {
       }
     })
 
-    it('of many that pay an order in the state that all have read, one pays and the others get 412', async () => {
-      for (const keyOf of [() => undefined, newKey]) {
-        const { id } = await createOrder(app, (await createUser(app)).id)
-        const headers = { 'if-match': await tagNow(`/orders/${id}`) }
-        const payIf = () => payOrder(app, id, keyOf(), undefined, headers)
-        const answers = await atOnce(20, payIf)
-        assert.equal(answers.filter(({ status }) => status === 200).length, 1)
-        for (const answer of answers) if (answer.status !== 200) assertRefusal(answer, 412, 'The order has changed')
-      }
-    })
-
     it('of concurrent payments with one key, those whose condition is not met do not refuse the others', async () => {
       const { id } = await createOrder(app, (await createUser(app)).id)
       const [key, tag] = [newKey(), await tagNow(`/orders/${id}`)]
