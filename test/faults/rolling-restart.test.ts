@@ -74,15 +74,16 @@ describe('F13: two instances that are restarted one after the other, under load,
 })
 
 /** Also: sockets are closed with 1001, and processes exit with code 0 in time. */
-async function restartUnderLoad(t: TestContext, { balance, env, pauseMs }: Proxy): Promise<void> {
-  await using database = await postgres.create()
-  await using cluster = await Cluster.start(database, balance, env)
+async function restartUnderLoad(t: TestContext, proxy: Proxy): Promise<void> {
+  await using parts = new AsyncDisposableStack()
+  const database = parts.use(await postgres.create())
+  const cluster = await startCluster(database, proxy, parts)
   const history = new History()
   const load = new Load(cluster.url, history)
   const endMs: number[] = []
   for (let round = 0; round < inForm(1, 3); round++) {
     for (const which of [0, 1] as const) {
-      await Promise.all([load.more(50), delay(pauseMs)])
+      await Promise.all([load.more(50), delay(proxy.pauseMs)])
       endMs.push(await cluster.restart(which))
     }
   }
@@ -123,49 +124,20 @@ async function start(database: TestDatabase, env: Env): Promise<Stoppable> {
 }
 
 /** Two instances with fixed ports, and a proxy in front of them. */
-class Cluster implements AsyncDisposable {
-  readonly url: string
-  readonly #startAt: (port: number) => Promise<Stoppable>
-  readonly #ports: readonly [number, number]
-  readonly #instances: Stoppable[]
-  readonly #parts: AsyncDisposableStack
-
-  static async start(database: TestDatabase, balance: Balance, env: Env): Promise<Cluster> {
-    await using parts = new AsyncDisposableStack()
-    const startAt = (port: number) => start(database, { PORT: String(port), ...env })
-    const ports = [await freePort(), await freePort()] as const
-    const instances = await Promise.all(ports.map(startAt))
-    for (const instance of instances) parts.use(instance)
-    const url = await balance(ports, parts)
-    return new Cluster(startAt, ports, instances, url, parts.move())
-  }
-
-  private constructor(
-    startAt: (port: number) => Promise<Stoppable>,
-    ports: readonly [number, number],
-    instances: Stoppable[],
-    url: string,
-    parts: AsyncDisposableStack,
-  ) {
-    this.#startAt = startAt
-    this.#ports = ports
-    this.#instances = instances
-    this.url = url
-    this.#parts = parts
-  }
-
+async function startCluster(database: TestDatabase, { balance, env }: Proxy, parts: AsyncDisposableStack) {
+  const ports = [await freePort(), await freePort()] as const
+  const startAt = async (port: number) => parts.use(await start(database, { PORT: String(port), ...env }))
+  const instances = await Promise.all(ports.map(startAt))
+  const url = await balance(ports, parts)
   /** Stops an instance and starts another one in its place. Returns how long the first one took to end. */
-  async restart(which: 0 | 1): Promise<number> {
+  const restart = async (which: 0 | 1) => {
     const signalled = performance.now()
-    await this.#instances[which]?.stop()
+    await instances[which]?.stop()
     const endMs = performance.now() - signalled
-    this.#instances[which] = this.#parts.use(await this.#startAt(this.#ports[which]))
+    instances[which] = await startAt(ports[which])
     return endMs
   }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    await this.#parts.disposeAsync()
-  }
+  return { url, restart }
 }
 
 /** Clients with keep-alive connections, and sockets that are reopened when the server closes them. */

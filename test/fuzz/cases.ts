@@ -51,21 +51,16 @@ export function framesOf(step: Exclude<Step, 'reset'>): Buffer {
   return 'text' in step ? clientFrame(step.text) : step.frames
 }
 
-/** A case in a form that a person can read and copy into a test. */
+/** A case in a form that a person can read and copy into a test. A repeated text is written once. */
 export function show(shown: Case): string {
-  if (shown.kind === 'request') return quoted(bytesOf(shown))
-  if (shown.kind === 'bytes') return quoted(shown.bytes)
-  const steps = shown.steps.map(step => {
-    if (step === 'reset') return 'a reset'
-    return 'text' in step ? `the message ${quoted(Buffer.from(step.text))}` : `frames ${step.frames.toString('hex')}`
-  })
-  return ['a socket', ...shown.headers.map(([name, value]) => `with ${name}: ${value}`), ...steps].join('\n  ')
-}
-
-/** Writes a repeated text once, with the number of repetitions. */
-function quoted(bytes: Buffer): string {
-  return JSON.stringify(bytes.toString('latin1')).replaceAll(
-    /(.{1,8}?)\1{15,}/gs,
-    (whole, unit) => `⟨${unit} × ${whole.length / unit.length}⟩`,
-  )
+  const text = (bytes: Buffer) => bytes.toString('latin1')
+  const told =
+    shown.kind === 'conversation'
+      ? [
+          shown.headers,
+          ...shown.steps.map(step => (typeof step === 'object' && 'frames' in step ? text(step.frames) : step)),
+        ]
+      : text(shown.kind === 'request' ? bytesOf(shown) : shown.bytes)
+  const repeated = /(.{1,8}?)\1{15,}/gs
+  return JSON.stringify(told).replaceAll(repeated, (whole, unit) => `⟨${unit} × ${whole.length / unit.length}⟩`)
 }
