@@ -23,6 +23,7 @@ import {
   wasReplayed,
 } from '../support/rest.ts'
 import { shared } from '../support/shared.ts'
+import { everything } from '../support/tables.ts'
 import { assertLedger, countPayments } from './ledger.ts'
 
 const instant = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/
@@ -234,16 +235,7 @@ for (const kind of engineKinds) {
         ...[pending, shipped].flatMap(({ id }) => [`/orders/${id}`, `/orders/${id}/items`]),
         ...[`/orders/${shipped.id}/tracking`, '/users/123456789', '/users?limit=0'],
       ]
-      const tables = [
-        sql`select * from users order by id`,
-        sql`select * from orders order by id`,
-        sql`select * from order_items order by id`,
-        sql`select * from payments order by id`,
-        sql`select * from idempotency_keys order by id`,
-        sql`select * from counters order by name`,
-      ]
-      const everything = async () => Promise.all(tables.map(statement => app.engine.read(statement)))
-      const before = await everything()
+      const before = await everything(app.engine)
       for (const path of paths) {
         const [one, again, head] = [
           await send(app, `GET ${path}`),
@@ -257,7 +249,7 @@ for (const kind of engineKinds) {
           assert.equal(head.headers.get(name), one.headers.get(name), path)
         }
       }
-      assert.deepEqual(await everything(), before)
+      assert.deepEqual(await everything(app.engine), before)
     })
 
     it('after all these tests the ledger is consistent', async () => {

@@ -1,63 +1,38 @@
-import assert from 'node:assert/strict'
-import { randomUUID } from 'node:crypto'
-import { describe, it } from 'node:test'
-import { Access } from '../../src/core/access.ts'
-import { type Actor, anonymous } from '../../src/core/actor.ts'
-import { unconditional } from '../../src/core/condition.ts'
-import { AppError } from '../../src/core/errors.ts'
-import { Users } from '../../src/core/users/operations.ts'
-import { MemoryEventBus } from '../../src/events/memory-event-bus.ts'
-import { createStore } from '../../src/storage/store.ts'
-import { catalogue } from '../../src/storage/verbs.ts'
+import { test } from 'node:test'
+import { startTestAppOn } from '../support/app.ts'
 import { engineKinds } from '../support/engines.ts'
-
-const always = () => unconditional
+import { cheapPasswords } from '../support/passwords.ts'
+import { assertRefusal } from '../support/refusal.ts'
+import { createMember, logIn, send, somebody } from '../support/rest.ts'
 
 for (const kind of engineKinds) {
-  describe(`A write whose token is revoked while its password is being hashed, on ${kind.name}`, {
+  test(`a write whose token is revoked while its password is being hashed is refused, and neither creates the user again nor changes the password, on ${kind.name}`, {
     skip: kind.skip,
-  }, () => {
-    it('is refused, and neither creates the user again nor changes the password', async () => {
-      await using database = await kind.create()
-      await using engine = database.open(catalogue)
-      const store = createStore(engine)
-      const hashing = { wait: Promise.resolve(), asked: () => {} }
-      const passwords = {
-        async hash(password: string) {
-          hashing.asked()
-          await hashing.wait
-          return `hash of ${password}`
-        },
-        matches: async () => false,
+  }, async () => {
+    const passwords = cheapPasswords()
+    const [late, timely] = ['a late password', 'a timely password']
+    let hashing = Promise.withResolvers<void>()
+    let asked = Promise.withResolvers<void>()
+    const hash = async (password: string) => {
+      if (password === late) {
+        asked.resolve()
+        await hashing.promise
       }
-      const users = new Users({
-        store,
-        access: new Access('enforced'),
-        passwords,
-        randomness: { id: randomUUID },
-        bus: new MemoryEventBus(),
-      })
-      const input = (password: string) => () => ({ name: 'Ada', email: 'ada@example.com', password })
-
-      for (const meanwhile of ['delete', 'change'] as const) {
-        const { id } = await users.create(anonymous, input(`first-${meanwhile}`))
-        const tokenState = await store.tokenState(id)
-        assert.ok(tokenState)
-        const owner: Actor = { kind: 'user', id, ...tokenState }
-        const { promise, resolve } = Promise.withResolvers<void>()
-        const asked = Promise.withResolvers<void>()
-        hashing.wait = promise
-        hashing.asked = asked.resolve
-        const late = users.replace(owner, id, input('too-late'), always)
-        await asked.promise
-        hashing.wait = Promise.resolve()
-        if (meanwhile === 'delete') await users.delete(owner, id, always)
-        else await users.change(owner, id, () => ({ password: 'just-in-time' }), always)
-        resolve()
-        await assert.rejects(late, error => error instanceof AppError && error.code === 'unauthenticated')
-        const known = await store.credentials('ada@example.com')
-        assert.equal(known?.passwordHash, meanwhile === 'delete' ? undefined : 'hash of just-in-time')
-      }
-    })
+      return await passwords.hash(password)
+    }
+    const matches = passwords.matches.bind(passwords)
+    await using app = await startTestAppOn(kind, { ACCESS_POLICY: 'enforced' }, { passwords: { hash, matches } })
+    for (const meanwhile of ['DELETE', 'PATCH']) {
+      hashing = Promise.withResolvers()
+      asked = Promise.withResolvers()
+      const { id, email, token } = await createMember(app)
+      const replaced = send(app, `PUT /users/${id}`, { ...somebody(), email, password: late }, token)
+      await asked.promise
+      await send(app, `${meanwhile} /users/${id}`, meanwhile === 'PATCH' ? { password: timely } : undefined, token)
+      hashing.resolve()
+      assertRefusal(await replaced, 401)
+      assertRefusal(await send(app, 'POST /tokens', { email, password: late }), 401)
+      if (meanwhile === 'PATCH') await logIn(app, email, timely)
+    }
   })
 }

@@ -8,7 +8,7 @@ import type { Engine } from '../../src/storage/engine.ts'
 import type { ArgsOf, Verbs } from '../../src/storage/verb.ts'
 import { catalogue, type verbs } from '../../src/storage/verbs.ts'
 import { engineKinds, type TestDatabase } from '../support/engines.ts'
-import { tablesOf } from '../support/tables.ts'
+import { everything } from '../support/tables.ts'
 
 type VerbName = keyof typeof verbs
 
@@ -166,13 +166,6 @@ async function createAdmin(engine: Engine<typeof verbs>): Promise<Extract<Actor,
   const tokenVersion = newTokenVersion()
   await engine.write('setRole', { id: user.id }, 'admin', tokenVersion)
   return { kind: 'user', id: user.id, role: 'admin', tokenVersion }
-}
-
-/** All rows of all tables. */
-async function everything(engine: Engine<typeof verbs>): Promise<unknown> {
-  const tables = await tablesOf(engine)
-  const rows = tables.map(table => engine.read({ text: `select * from ${table} order by 1`, values: [] }))
-  return Object.fromEntries((await Promise.all(rows)).map((found, index) => [tables[index], found]))
 }
 
 /** The id of the created row, as text. */
