@@ -8,7 +8,7 @@ import type { World } from './world.ts'
 /** Creates one valid request. */
 type Template = (random: Random, world: World) => HttpRequest
 
-/** A valid request of any route: those of the OpenAPI document, GraphQL by POST and GET, pages, and the opening of a socket. */
+/** A valid request of any route: those of the OpenAPI document, GraphQL by POST and GET, and pages. */
 export function validRequest(random: Random, world: World): HttpRequest {
   const request = random.pick(random.chance(0.35) ? others : documented)(random, world)
   // Hashing a password takes a thousand times as long as any other work, so most requests have none.
@@ -96,28 +96,6 @@ function page(target: string): Template {
   }
 }
 
-const preflight: Template = random => {
-  const [, path = ''] = random.pick([...operations.keys()]).split(' ')
-  const target = path.replaceAll(/\{\w+\}/g, '1')
-  const headers: readonly Header[] = [
-    ['Origin', 'http://localhost:5173'],
-    ['Access-Control-Request-Method', 'PUT'],
-    ['Access-Control-Request-Headers', 'authorization, content-type'],
-  ]
-  return request('OPTIONS', 'OPTIONS', target, headers)
-}
-
-const opening: Template = (random, world) => {
-  const headers: readonly Header[] = [
-    ['Connection', 'Upgrade'],
-    ['Upgrade', 'websocket'],
-    ['Sec-WebSocket-Version', '13'],
-    ['Sec-WebSocket-Key', 'dGhlIHNhbXBsZSBub25jZQ=='],
-    ['Sec-WebSocket-Protocol', 'graphql-transport-ws'],
-  ]
-  return request('the opening of a socket', 'GET', '/graphql', [...headers, ...usualHeaders(random, world.token)])
-}
-
 const pages = ['/', '/docs', '/openapi.json', '/graphql', '/graphiql/start.js', '/console', '/nowhere'].map(page)
 const anyPage: Template = (random, world) => random.pick(pages)(random, world)
 
@@ -128,9 +106,6 @@ const others: readonly Template[] = [
   graphql('subscription', 'POST'),
   graphql('mutation', 'GET'),
   anyPage,
-  preflight,
-  opening,
-  opening,
 ]
 
 /** The messages of a well-behaved client on a socket. Together they include every type of message. */
