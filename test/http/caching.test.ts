@@ -79,17 +79,6 @@ test('answers that are the same for every caller may be cached or revalidated', 
   assert.deepEqual([page.status, cacheControl(page)], [200, 'no-cache'])
 })
 
-test('an internal error must not be cached, whatever headers its route had set', async () => {
-  await using server = await startTestServer(fastify => {
-    fastify.get('/broken', (_request, reply) => {
-      reply.header('cache-control', 'public, max-age=300')
-      throw new Error('broken')
-    })
-  })
-  const answer = await ask(`${server.url}/broken`)
-  assert.deepEqual([answer.status, cacheControl(answer)], [500, 'no-store'])
-})
-
 test('a file that could not be loaded is loaded again for the next request', async () => {
   let loads = 0
   const load = async () => (loads++ === 0 ? assert.fail('no file') : 'content')

@@ -4,7 +4,6 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { startTestApp } from '../support/app.ts'
 import { ask, sendRaw } from '../support/http.ts'
-import { assertRefusal } from '../support/refusal.ts'
 import { codeIn, textOf } from './html.ts'
 
 const root = join(import.meta.dirname, '..', '..')
@@ -17,7 +16,7 @@ function home(url: string, accept?: string) {
   return ask(`${url}/`, { headers: accept === undefined ? {} : { accept } })
 }
 
-test('GET / is a page for clients that prefer HTML, and JSON for all others', async () => {
+test('GET / is a page for clients that prefer HTML, and JSON with the version and links that exist for all others, also at /api', async () => {
   await using app = await startTestApp()
   const expected = {
     [browser]: html,
@@ -37,10 +36,6 @@ test('GET / is a page for clients that prefer HTML, and JSON for all others', as
     assert.deepEqual([status, headers.get('content-type')], [200, type], accept)
     assert.deepEqual([headers.get('vary'), headers.get('cache-control')], ['Origin, Accept', 'no-cache'])
   }
-})
-
-test('the JSON of / has the name, the version and links that all exist, also at /api, by GET only', async () => {
-  await using app = await startTestApp()
   const answer = await home(app.url)
   const { links, ...others } = JSON.parse(answer.body) as { links: Record<string, string> }
   assert.deepEqual(others, { name: 'Duet', version })
@@ -53,14 +48,9 @@ test('the JSON of / has the name, the version and links that all exist, also at 
     const { headers, body } = await ask(app.url + path, { headers: { accept: browser } })
     assert.deepEqual([headers.get('content-type'), body], [json, answer.body])
   }
-  for (const method of ['POST', 'PUT', 'DELETE']) {
-    const refused = await ask(`${app.url}/`, { method })
-    assertRefusal(refused, 405)
-    assert.equal(refused.headers.get('allow'), 'GET, HEAD, OPTIONS')
-  }
 })
 
-test('the home page names the service, loads only its own files, and links only to existing pages', async () => {
+test('the home page names the service, loads only its own files, links only to existing pages, and has the examples of the README with the address that the client used', async () => {
   await using app = await startTestApp({ DEMO_DATA: 'true' })
   const { headers, body } = await home(app.url, browser)
   for (const text of [`Duet ${version}`, 'SQLite', 'Demo data', 'ada@example.com', 'demo-password']) {
@@ -89,12 +79,8 @@ test('the home page names the service, loads only its own files, and links only 
     if (type !== undefined) assert.equal(answer.headers.get('content-type'), type)
     assert.ok(!/^\w+:|^\//.test(address), `${address} is relative`)
   }
-})
-
-test('the examples of the home page are those of the README, with the address that the client used', async () => {
-  await using app = await startTestApp({ DEMO_DATA: 'true' })
   const readme = readFileSync(join(root, 'README.md'), 'utf8')
-  const examples = codeIn((await home(app.url, browser)).body)
+  const examples = codeIn(body)
   assert.equal(examples.length, 2)
   for (const example of examples) {
     assert.ok(example.includes(`curl -s ${app.url}/`), example)
@@ -131,15 +117,4 @@ test('a Host or X-Forwarded-Proto that cannot be trusted is not in the page', as
   const forwarded = 'X-Forwarded-Proto: https\r\n'
   assert.equal(await shown(app.port, 'a.example.com', forwarded), 'http://a.example.com')
   assert.equal(await shown(behind.port, 'a.example.com', forwarded), 'https://a.example.com/shop')
-})
-
-test('/ has no rate limit, answers HEAD, and is not served under maintenance', async () => {
-  await using app = await startTestApp({ RATE_LIMIT_MAX: '1', RATE_LIMIT_PATHS: '/' })
-  for (let n = 0; n < 3; n++) assert.equal((await home(app.url, browser)).headers.get('ratelimit'), undefined)
-  assert.equal((await ask(`${app.url}/api/`)).status, 200)
-  assertRefusal(await ask(`${app.url}/api/`), 429)
-  const head = await ask(`${app.url}/`, { method: 'HEAD' })
-  assert.deepEqual([head.status, head.headers.get('content-type'), head.body], [200, json, ''])
-  await app.app.toggleMaintenance()
-  assertRefusal(await home(app.url, browser), 503, 'Service under maintenance. Try again later.')
 })

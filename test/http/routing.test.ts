@@ -1,77 +1,75 @@
 import assert from 'node:assert/strict'
-import { test } from 'node:test'
+import { beforeEach, describe, it, test } from 'node:test'
 import { AppError } from '../../src/core/errors.ts'
 import { startTestApp, startTestServer } from '../support/app.ts'
 import { ask, RawConnection, sendRaw } from '../support/http.ts'
 import { assertRefusal } from '../support/refusal.ts'
+import { shared } from '../support/shared.ts'
 
-/** A server with a path that can be read, one that can be changed, and one with an id. */
-async function startRoutes() {
+describe('Routes', () => {
   const called: string[] = []
-  const server = await startTestServer(fastify => {
-    fastify.get('/thing', ({ method }) => {
-      called.push(method)
-      return { ok: true }
-    })
-    for (const method of ['POST', 'DELETE'] as const) {
-      fastify.route({ url: '/change', method, handler: () => called.push(method) })
-    }
-    fastify.get<{ Params: { id: string } }>('/things/:id', ({ params }) => {
-      called.push(params.id)
-      if (params.id === 'absent') throw new AppError('not-found', 'Thing not found')
-      return { ok: true }
-    })
+  const server = shared(() =>
+    startTestServer(fastify => {
+      fastify.get('/thing', ({ method }) => called.push(method) && { ok: true })
+      fastify.route({ url: '/change', method: ['POST', 'DELETE'], handler: ({ method }) => called.push(method) })
+      fastify.get('/things/absent', () => {
+        throw new AppError('not-found', 'Thing not found')
+      })
+      fastify.get('/things/:id', ({ url }) => called.push(url))
+    }),
+  )
+  beforeEach(() => {
+    called.length = 0
   })
-  return Object.assign(server, { called })
-}
 
-test('R-ERR-10: an absent path or resource is answered 404', async () => {
-  await using server = await startRoutes()
-  for (const path of ['/', '/nothing', '/thing/', '/THING', '//thing', '/thing/more', '/thing%00']) {
-    assertRefusal(await ask(server.url + path), 404, 'Not found')
-  }
-  assertRefusal(await ask(`${server.url}/things/absent`), 404, 'Thing not found')
-  assert.deepEqual(server.called, ['absent'])
-})
+  it('R-ERR-10: that are absent, and absent resources, are answered 404', async () => {
+    for (const path of ['/', '/nothing', '/thing/', '/THING', '//thing', '/thing/more', '/thing%00']) {
+      assertRefusal(await ask(server.url + path), 404, 'Not found')
+    }
+    assertRefusal(await ask(`${server.url}/things/absent`), 404, 'Thing not found')
+    assert.deepEqual(called, [])
+  })
 
-test('an unknown path and a wrong method are refused before any body is sent', async () => {
-  await using server = await startRoutes()
-  const rest = 'Host: x\r\nContent-Type: application/json\r\nContent-Length: 300\r\n\r\n'
-  assertRefusal(await sendRaw(server.port, `POST /nothing HTTP/1.1\r\n${rest}`), 404)
-  assertRefusal(await sendRaw(server.port, `POST /thing HTTP/1.1\r\n${rest}`), 405)
-  assertRefusal(await sendRaw(server.port, `PROPFIND /change HTTP/1.1\r\n${rest}`), 405)
-  assert.deepEqual(server.called, [])
-})
+  it('that are unknown or have another method are refused before any body is sent, which is discarded then', async () => {
+    const rest = 'Host: x\r\nContent-Type: application/json\r\nContent-Length: 44\r\n\r\n'
+    for (const [line, status] of [
+      ['POST /nothing', 404],
+      ['POST /thing', 405],
+      ['PROPFIND /change', 405],
+    ] as const) {
+      using connection = await RawConnection.open(server.port)
+      connection.write(`${line} HTTP/1.1\r\n${rest}`)
+      assertRefusal(await connection.response(), status)
+      connection.write('GET /things/smuggled HTTP/1.1\r\nHost: x\r\n\r\n..')
+      connection.write('GET /thing HTTP/1.1\r\nHost: x\r\n\r\n')
+      assert.equal((await connection.response()).status, 200)
+      assert.deepEqual(called.splice(0), ['GET'])
+    }
+  })
 
-test('after such a refusal the rest of the body is discarded, and the connection serves the next request', async () => {
-  await using server = await startRoutes()
-  using connection = await RawConnection.open(server.port)
-  connection.write('POST /thing HTTP/1.1\r\nHost: x\r\nContent-Length: 44\r\n\r\n')
-  assertRefusal(await connection.response(), 405)
-  connection.write('GET /things/smuggled HTTP/1.1\r\nHost: x\r\n\r\n..')
-  connection.write('GET /thing HTTP/1.1\r\nHost: x\r\n\r\n')
-  assert.equal((await connection.response()).status, 200)
-  assert.deepEqual(server.called, ['GET'])
-})
+  it('that are known answer OPTIONS with 204 and Allow, and unknown ones with 404', async () => {
+    const { status, body, headers } = await ask(`${server.url}/change`, { method: 'OPTIONS' })
+    assert.deepEqual([status, body, headers.get('allow')], [204, '', 'POST, DELETE, OPTIONS'])
+    assertRefusal(await ask(`${server.url}/nothing`, { method: 'OPTIONS' }), 404)
+  })
 
-test('OPTIONS on a known path is answered 204 with Allow, on an unknown one 404', async () => {
-  await using server = await startRoutes()
-  const { headers, ...response } = await ask(`${server.url}/change`, { method: 'OPTIONS' })
-  assert.deepEqual({ status: response.status, body: response.body }, { status: 204, body: '' })
-  assert.equal(headers.get('allow'), 'POST, DELETE, OPTIONS')
-  assertRefusal(await ask(`${server.url}/nothing`, { method: 'OPTIONS' }), 404)
-})
+  it('are not called for a URL that cannot be decoded: it is refused with 400, in the usual error shape', async () => {
+    for (const path of ['/%zz', '/things/%zz', '/things/%80', '/things/%e2%82']) {
+      const head = 'Host: x\r\nOrigin: https://a.example\r\n\r\n'
+      const response = await sendRaw(server.port, `GET ${path}?a=1 HTTP/1.1\r\n${head}`)
+      assertRefusal(response, 400, 'Malformed URL')
+      assert.equal(response.headers.get('access-control-allow-origin'), '*')
+      const logged = server.logs.findLast(line => line.msg === 'answered')
+      assert.deepEqual([logged?.status, logged?.requestId], [400, response.headers.get('x-request-id')])
+    }
+    assert.deepEqual(called, [])
+  })
 
-test('a URL that cannot be decoded is refused with 400, in the usual error shape', async () => {
-  await using server = await startRoutes()
-  for (const path of ['/%zz', '/things/%zz', '/things/%80', '/things/%e2%82']) {
-    const { port } = server
-    const response = await sendRaw(port, `GET ${path}?a=1 HTTP/1.1\r\nHost: x\r\nOrigin: https://a.example\r\n\r\n`)
-    assertRefusal(response, 400, 'Malformed URL')
-    assert.equal(response.headers.get('access-control-allow-origin'), '*')
-  }
-  assert.deepEqual(server.called, [])
-  assert.equal(server.logs.filter(line => line.msg === 'answered' && line.status === 400).length, 4)
+  it('are found by the path of an absolute URL, for any host', async () => {
+    const response = await sendRaw(server.port, 'GET http://evil.example/thing HTTP/1.1\r\nHost: x\r\n\r\n')
+    assert.equal(response.status, 200)
+    assert.doesNotMatch(JSON.stringify([...response.headers]), /evil/)
+  })
 })
 
 test('headers that override the method, path or host are ignored and never reflected', async () => {
@@ -97,13 +95,6 @@ test('headers that override the method, path or host are ignored and never refle
   const refused = await sendRaw(app.port, 'GET /nothing HTTP/1.1\r\nHost: evil.example\r\n\r\n')
   assertRefusal(refused, 404, 'Not found')
   assert.doesNotMatch(JSON.stringify([...refused.headers]), /evil/)
-})
-
-test('a request with an absolute URL is served by its path, for any host', async () => {
-  await using server = await startRoutes()
-  const response = await sendRaw(server.port, 'GET http://evil.example/thing HTTP/1.1\r\nHost: x\r\n\r\n')
-  assert.equal(response.status, 200)
-  assert.doesNotMatch(JSON.stringify([...response.headers]), /evil/)
 })
 
 test('a method that only the parser knows is refused with a request id, and rate limit and maintenance apply', async () => {
