@@ -35,8 +35,8 @@ const tests: Readonly<Record<string, string | readonly string[]>> = {
   'size of a body':
     'http/bodies: a body of exactly the limit is accepted, and one byte more is refused with 413, with and without Content-Length',
   'values of a body, and its pieces': [
-    'http/bodies: a body of more than 20,000 values is refused with 400',
-    'http/bodies: a body in more than 4,096 pieces is refused with 413',
+    'http/bodies: of more than 20,000 values is refused with 400',
+    'http/bodies: in more than 4,096 pieces is refused with 413',
   ],
   'rest of a body that nobody reads': [
     'http/bodies: a connection on which a refused body never ends is closed',
