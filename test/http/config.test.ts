@@ -131,22 +131,17 @@ test('every property of the settings is set by a variable or by HOST and NODE_EN
   assert.deepEqual(new Set(Object.keys(readConfig({}))), known)
 })
 
+const open = { accessPolicy: 'open', corsOrigins: ['loopback'] }
+const enforced = { accessPolicy: 'enforced', corsOrigins: ['*'] }
 const convenient = {
-  paths: ['/api/', '/graphql'],
+  ...open,
+  'rateLimit.paths': ['/api/', '/graphql'],
   metricsOpen: true,
   loopback: true,
   demoData: true,
-  accessPolicy: 'open',
-  corsOrigins: ['loopback'],
 }
-const safe = {
-  paths: ['/'],
-  metricsOpen: false,
-  loopback: false,
-  demoData: false,
-  accessPolicy: 'enforced',
-  corsOrigins: ['*'],
-}
+const safe = { ...enforced, 'rateLimit.paths': ['/'], metricsOpen: false, loopback: false, demoData: false }
+const safeOnLoopback = { ...safe, loopback: true }
 const beyond = ['0.0.0.0', '::', '192.168.0.7', '10.127.0.1', 'duet.example', 'LOCALHOST', '127.0.0.1.example.com']
 
 // Literal values, not computed ones: an open service with a known admin password must never be a default by accident.
@@ -154,60 +149,33 @@ const derived: readonly (readonly [environment: Environment, defaults: object])[
   [{}, convenient],
   [{ NODE_ENV: 'development' }, convenient],
   [{ NODE_ENV: 'test' }, convenient],
-  [{ HOST: '127.8.7.6' }, convenient],
-  [{ HOST: '::1' }, convenient],
-  [{ HOST: 'localhost' }, convenient],
+  ...['127.8.7.6', '::1', 'localhost'].map(HOST => [{ HOST }, convenient] as const),
   [{ DATABASE_URL: 'sqlite::memory:' }, convenient],
   [{ DATABASE_URL: postgresUrl }, { ...convenient, demoData: false }],
-  [{ ACCESS_POLICY: 'enforced' }, { ...convenient, accessPolicy: 'enforced', corsOrigins: ['*'] }],
+  [{ ACCESS_POLICY: 'enforced' }, { ...convenient, ...enforced }],
   [
     { HOST: '0.0.0.0', ACCESS_POLICY: 'open' },
-    { ...safe, accessPolicy: 'open', corsOrigins: ['loopback'] },
+    { ...safe, ...open },
   ],
   ...[...beyond, '::ffff:127.0.0.1'].map(HOST => [{ HOST }, safe] as const),
   [{ HOST: '0.0.0.0', NODE_ENV: 'production', DATABASE_URL: postgresUrl }, safe],
-  [
-    { HOST: '127.0.0.1', NODE_ENV: 'production' },
-    { ...safe, loopback: true },
-  ],
-  [
-    { HOST: '::1', NODE_ENV: 'production' },
-    { ...safe, loopback: true },
-  ],
-  [
-    { HOST: 'localhost', NODE_ENV: 'production' },
-    { ...safe, loopback: true },
-  ],
+  ...['127.0.0.1', '::1', 'localhost'].map(HOST => [{ HOST, NODE_ENV: 'production' }, safeOnLoopback] as const),
 ]
 
 test('on loopback outside production defaults are convenient, elsewhere they are safe, and variables override them', () => {
   for (const [environment, defaults] of derived) {
-    const found = (set: Environment = {}) => {
-      const { rateLimit, metricsOpen, loopback, demoData, accessPolicy, corsOrigins, ...others } = readConfig({
-        ...environment,
-        ...set,
-      })
-      const { introspection, explorers } = others
-      return {
-        paths: rateLimit.paths,
-        metricsOpen,
-        loopback,
-        demoData,
-        accessPolicy,
-        corsOrigins,
-        introspection,
-        explorers,
-      }
-    }
     const isShown = environment.NODE_ENV !== 'production' // these depend on nothing else
-    const expected = { ...defaults, introspection: isShown, explorers: isShown }
-    assert.deepEqual(found(), expected, JSON.stringify(environment))
-    const on = found({ INTROSPECTION: 'on', EXPLORERS: 'on', DEMO_DATA: 'true', ACCESS_POLICY: 'open' })
-    const off = found({ INTROSPECTION: 'off', EXPLORERS: 'off', DEMO_DATA: 'false', ACCESS_POLICY: 'enforced' })
-    const all = { introspection: true, explorers: true, demoData: true, accessPolicy: 'open' }
-    const none = { introspection: false, explorers: false, demoData: false, accessPolicy: 'enforced' }
-    assert.partialDeepStrictEqual(on, all)
-    assert.partialDeepStrictEqual(off, none)
+    const on = { INTROSPECTION: 'on', EXPLORERS: 'on', DEMO_DATA: 'true', ACCESS_POLICY: 'open' }
+    const off = { INTROSPECTION: 'off', EXPLORERS: 'off', DEMO_DATA: 'false', ACCESS_POLICY: 'enforced' }
+    for (const [set, expected] of [
+      [{}, { ...defaults, introspection: isShown, explorers: isShown }],
+      [on, { introspection: true, explorers: true, demoData: true, accessPolicy: 'open' }],
+      [off, { introspection: false, explorers: false, demoData: false, accessPolicy: 'enforced' }],
+    ] as const) {
+      const all = { ...environment, ...set }
+      for (const [property, value] of Object.entries(expected))
+        assert.deepEqual(settingOf(all, property), value, `${property} with ${JSON.stringify(all)}`)
+    }
   }
 })
 

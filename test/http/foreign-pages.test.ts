@@ -20,15 +20,7 @@ const loopback = [
 /** What browsers never send for this machine, and what only looks like it. */
 const unknown = [
   ...['evil.example', 'evil.example:4000', 'localhost.evil.example', '127.0.0.1.evil.example', 'evillocalhost'],
-  ...[
-    'localhost..',
-    '.localhost',
-    'localhost:x',
-    'localhost:1:2',
-    'localhost/',
-    'localhost#',
-    'localhost@evil.example',
-  ],
+  ...['localhost..', '.localhost', 'localhost:x', 'localhost:1:2', 'localhost/', 'localhost#', 'localhost@x'],
   ...['evil.example@localhost', '127.1', '127.0.0.256', '127.0.0.1.', '2130706433', '0x7f000001', '0177.0.0.1'],
   ...['[::ffff:127.0.0.1]', '[::ffff:7f00:1]', '::1', '[::2]', '[::]', '0.0.0.0', '10.0.0.1', '192.168.1.2:4000'],
 ]
@@ -52,14 +44,11 @@ describe('Under the open policy', () => {
       body: '{"name":"Eve","email":"eve@example.com","query":"{ __typename }"}',
     })
 
-  it('requests and sockets are served for every name of this machine', async () => {
+  it('requests and sockets are served for every name of this machine, and for any other host get 421', async () => {
     for (const host of loopback) {
       assert.equal((await askAs(app, host)).status, 200, host)
       assert.equal((await upgradeWith(app, { Host: host })).status, 101, host)
     }
-  })
-
-  it('requests and sockets for any other host get 421', async () => {
     for (const host of unknown) {
       assertRefusal(await askAs(app, host), 421, 'Unknown host')
       assertRefusal(await upgradeWith(app, { Host: host }), 421, 'Unknown host')
@@ -83,17 +72,10 @@ describe('Under the open policy', () => {
       assert.equal((await askAs(app, 'localhost', `GET ${target}`)).status, 200, target)
       assertRefusal(await askAs(app, 'evil.example', `GET ${target}`), 421)
     }
-    for (const target of [
-      'http://evil.example/users',
-      'HTTPS://evil.example/users',
-      'http://localhost@evil.example/users',
-    ])
+    for (const target of ['http://evil.example/users', 'HTTPS://evil.example/users', 'http://localhost@x/users'])
       assertRefusal(await askAs(app, 'localhost', `GET ${target}`), 421, 'Unknown host')
     assertRefusal(await sendRaw(app.port, 'GET http://evil.example/users HTTP/1.0\r\n\r\n'), 421)
-  })
-
-  it('HTTP/1.0 without Host is served: no browser sends that', async () => {
-    assert.equal((await sendRaw(app.port, 'GET /users HTTP/1.0\r\n\r\n')).status, 200)
+    assert.equal((await sendRaw(app.port, 'GET /users HTTP/1.0\r\n\r\n')).status, 200) // no browser sends that
   })
 
   it('pages of this machine may read answers and write by default, whatever their port, across sites too', async () => {
@@ -131,14 +113,11 @@ describe('Under the open policy', () => {
     for (const method of ['GET', 'HEAD']) assert.equal((await ask(app.url, { method, headers: elsewhere })).status, 200)
   })
 
-  it('clients that are no browsers, and pages of the service itself, work as everywhere', async () => {
+  it('clients that are no browsers, and pages of the same site, work as everywhere', async () => {
     assert.equal((await post({})).status, 201)
     for (const site of ['same-origin', 'same-site', 'none']) {
       assert.equal((await post({ 'sec-fetch-site': site })).status, 201, site)
     }
-    await using strict = await startTestApp({ ...unlimited, CORS_ORIGINS: 'https://app.example' })
-    const changed = { method: 'DELETE', headers: { origin: strict.url, 'sec-fetch-site': 'same-origin' } }
-    assert.equal((await ask(`${strict.url}/users/1`, changed)).status, 204)
   })
 
   it('CORS_ORIGINS replaces the default, and loopback can be one of its origins', async () => {
@@ -156,21 +135,16 @@ describe('Under the open policy', () => {
         const upgrade = await upgradeWith(app, { Origin: origin, 'Sec-Fetch-Site': 'cross-site' })
         assert.deepEqual([status, upgrade.status], mayWrite ? [204, 101] : [403, 403], `${CORS_ORIGINS}: ${origin}`)
       }
+      const own = { method: 'DELETE', headers: { origin: app.url, 'sec-fetch-site': 'same-origin' } }
+      assert.equal((await ask(`${app.url}/users/1`, own)).status, 204, 'a page of the service itself')
     }
   })
 
   it('ALLOWED_HOSTS adds names, with all of their ports or with one', async () => {
     await using app = await startTestApp({ ...unlimited, ALLOWED_HOSTS: 'duet.example, box:8080,[fd00::1]' })
-    for (const host of [
-      'duet.example',
-      'Duet.Example.:80',
-      'duet.example:4000',
-      'box:8080',
-      '[fd00::1]:4000',
-      'localhost',
-    ])
-      assert.equal((await askAs(app, host)).status, 200, host)
-    for (const host of [
+    const added = ['duet.example', 'Duet.Example.:80', 'duet.example:4000', 'box:8080', '[fd00::1]:4000', 'localhost']
+    for (const host of added) assert.equal((await askAs(app, host)).status, 200, host)
+    const others = [
       'box',
       'box:8081',
       'a.duet.example',
@@ -178,12 +152,10 @@ describe('Under the open policy', () => {
       'duet.example..',
       'x@duet.example',
       '[fd00::2]',
-    ])
-      assertRefusal(await askAs(app, host), 421)
-    assertRefusal(
-      await ask(`${app.url}/users/1`, { method: 'DELETE', headers: { origin: 'http://duet.example' } }),
-      403,
-    )
+    ]
+    for (const host of others) assertRefusal(await askAs(app, host), 421)
+    const changed = { method: 'DELETE', headers: { origin: 'http://duet.example' } }
+    assertRefusal(await ask(`${app.url}/users/1`, changed), 403)
     const own = { host: 'duet.example', origin: 'http://duet.example' }
     assert.equal((await ask(`${app.url}/users/1`, { method: 'DELETE', headers: own })).status, 204)
   })
