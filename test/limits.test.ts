@@ -11,7 +11,7 @@ const tests: Readonly<Record<string, string | readonly string[]>> = {
     'http/requests-at-once: a fiftieth of the rate limit may be in progress, and always two',
   ],
   'other requests of a client: `OPTIONS`, `/`, `/health/…`, `/metrics` without a body, malformed and dropped ones':
-    'http/refused-clients: are limited to 1,000 a minute together, beside the rate limit',
+    'http/refused-clients: OPTIONS, /, health, metrics, malformed requests and CONNECT are limited to 1,000 a minute together, beside the rate limit',
   'refused requests of a client':
     'http/refused-clients: a client above twice the rate limit is refused at accept until its window ends, and in the next window again',
   'windows that limits remember':

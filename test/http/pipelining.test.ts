@@ -47,14 +47,19 @@ test('pipelined requests are processed one after the other, and answered in orde
   }
 })
 
-test('a connection with more than 100 waiting requests is closed, and none of these is processed', async () => {
-  await using server = await start()
-  using connection = await RawConnection.open(server.port)
-  connection.write(get('/slow') + get('/a').repeat(pipelineLength + 1))
-  assert.equal(await within(connection.closed(), 'the end'), '')
-  server.go()
-  assert.equal((await ask(`${server.url}/other`)).status, 200)
-  assert.deepEqual(server.begun, ['/slow', '/other'])
+test('a connection with more than 100 waiting requests is closed, and none of these is processed, as of one that its client resets', async () => {
+  for (const waiting of [pipelineLength + 1, 2]) {
+    await using server = await start()
+    using connection = await RawConnection.open(server.port)
+    connection.write(get('/slow') + get('/a').repeat(waiting))
+    await waitUntil(() => server.begun.length > 0)
+    if (waiting === 2) connection.reset()
+    else assert.equal(await within(connection.closed(), 'the end'), '')
+    await waitUntil(() => server.lifecycle.connections.size === 0)
+    server.go()
+    assert.equal((await ask(`${server.url}/other`)).status, 200)
+    assert.deepEqual(server.begun, ['/slow', '/other'])
+  }
 })
 
 test('after an answer that closes the connection, further pipelined requests are not processed', async () => {
@@ -64,18 +69,6 @@ test('after an answer that closes the connection, further pipelined requests are
   assert.equal((await connection.response()).body, '{"name":"a"}')
   assert.equal(await connection.closed(), '')
   assert.deepEqual(server.begun, ['/a'])
-})
-
-test('waiting requests of a client that disconnects are not processed', async () => {
-  await using server = await start()
-  using connection = await RawConnection.open(server.port)
-  connection.write(get('/slow') + get('/a') + get('/b'))
-  await waitUntil(() => server.begun.length > 0)
-  connection.reset()
-  await waitUntil(() => server.lifecycle.connections.size === 0)
-  server.go()
-  assert.equal((await ask(`${server.url}/other`)).status, 200)
-  assert.deepEqual(server.begun, ['/slow', '/other'])
 })
 
 test('a tunnel that is asked for after other requests does not take their answers away', async () => {
