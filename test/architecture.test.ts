@@ -187,20 +187,6 @@ test('the source tree keeps its import directions and its conventions', () => {
   assert.equal(found.length, 0, found.join('\n'))
 })
 
-test('files, folders and rooms that import each other are found, unless one folder contains the other', () => {
-  const found = (...imports: [path: string, target: string][]) =>
-    cycles(new Map(imports.map(([path, target]) => [`src/${path}`, [{ name: '', target: `src/${target}` }]])))
-  assert.deepEqual(found(['core/a.ts', 'core/b.ts'], ['core/b.ts', 'core/a.ts']), [
-    'cycle: src/core/a.ts -> src/core/b.ts -> src/core/a.ts',
-  ])
-  assert.deepEqual(
-    found(['core/x/a.ts', 'core/y/b.ts'], ['core/y/c.ts', 'core/z/d.ts'], ['core/z/e.ts', 'core/x/f.ts']),
-    ['cycle: src/core/x -> src/core/y -> src/core/z -> src/core/x'],
-  )
-  assert.deepEqual(found(['http/x/a.ts', 'rest/b.ts'], ['rest/c.ts', 'http/d.ts']), ['cycle: http -> rest -> http'])
-  assert.deepEqual(found(['core/x/a.ts', 'core/b.ts'], ['core/c.ts', 'core/x/d.ts']), [])
-})
-
 test("ARCHITECTURE.md names each use of a library's private parts, with its file", () => {
   const privateName = /(?:\.|\{ )(_(?!links\b)[a-z]\w*)|\b(parsedStatements)\b/gi
   const uses = [...realTree()].flatMap(([path, text]) =>

@@ -7,26 +7,9 @@ const root = join(import.meta.dirname, '..')
 /** A copy of the project in which the guides of `docs/how-to` can be applied. */
 export function copyOfProject(): Disposable & { readonly path: string } {
   const copy = temporaryFolder()
-  for (const name of [
-    'ARCHITECTURE.md',
-    'CHANGELOG.md',
-    'CONTRIBUTING.md',
-    'README.md',
-    'SECURITY.md',
-    'api',
-    'bench',
-    'client',
-    'console',
-    'deploy',
-    'bin',
-    'biome.json',
-    'docs',
-    'migrations',
-    'package.json',
-    'src',
-    'test',
-    'tsconfig.json',
-  ]) {
+  const documents = ['ARCHITECTURE', 'CHANGELOG', 'CONTRIBUTING', 'README', 'SECURITY'].map(name => `${name}.md`)
+  const folders = ['api', 'bench', 'bin', 'client', 'console', 'deploy', 'docs', 'migrations', 'src', 'test']
+  for (const name of [...documents, ...folders, 'biome.json', 'package.json', 'tsconfig.json']) {
     // The packages of the benchmark are large.
     const filter = (path: string) => basename(path) !== 'node_modules'
     cpSync(join(root, name), join(copy.path, name), { recursive: true, filter })

@@ -34,22 +34,17 @@ test('the values of every manifest are valid by the schema of the Kubernetes API
 test('no manifest has a field that the Kubernetes API does not know', { skip: notInQuick }, () => {
   using folder = temporaryFolder()
   symlinkSync(join(root, 'node_modules'), join(folder.path, 'node_modules'))
-  const check = (all: readonly { apiVersion: string; kind: string }[]) => {
-    const lines = all.map(
-      (manifest, at) =>
-        `import type { I${manifest.kind} } from '${moduleOf(manifest)}'\nexport const a${at}: I${manifest.kind} = ${JSON.stringify(manifest)}\n`,
-    )
-    writeFileSync(join(folder.path, 'manifests.mts'), lines.join(''))
-    const options = ['--ignoreConfig', '--noEmit', '--strict', '--skipLibCheck', '--module', 'nodenext', '--types', '']
-    const { stdout } = spawnSync('node_modules/.bin/tsc', [...options, 'manifests.mts'], {
-      cwd: folder.path,
-      encoding: 'utf8',
-    })
-    return stdout
-  }
-  assert.equal(check(manifests), '')
-  const typo = JSON.stringify(deployment).replace('readinessProbe', 'readynessProbe')
-  assert.match(check([JSON.parse(typo)]), /readynessProbe.* does not exist in type 'IContainer'/)
+  const lines = manifests.map(
+    (manifest, at) =>
+      `import type { I${manifest.kind} } from '${moduleOf(manifest)}'\nexport const a${at}: I${manifest.kind} = ${JSON.stringify(manifest)}\n`,
+  )
+  writeFileSync(join(folder.path, 'manifests.mts'), lines.join(''))
+  const options = ['--ignoreConfig', '--noEmit', '--strict', '--skipLibCheck', '--module', 'nodenext', '--types', '']
+  const checked = spawnSync('node_modules/.bin/tsc', [...options, 'manifests.mts'], {
+    cwd: folder.path,
+    encoding: 'utf8',
+  })
+  assert.deepEqual([checked.status, checked.stdout], [0, ''])
 })
 
 test('the manifests fit each other, the service and the guide', () => {

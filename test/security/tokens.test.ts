@@ -133,6 +133,9 @@ describe('Tokens of a user', () => {
 
     const { token } = JSON.parse(response.body)
     const jwks = JSON.parse((await ask(`${app.url}/.well-known/jwks.json`)).body)
+    const { x, kid } = ourKey
+    const published = { keys: [{ kty: 'OKP', crv: 'Ed25519', x, kid, alg: 'EdDSA', use: 'sig' }] }
+    assert.deepEqual(jwks, published, 'and nothing private')
     assert.deepEqual(decodeProtectedHeader(token), { alg: 'EdDSA', kid: ourKey.kid, typ: 'JWT' })
     const currentDate = new Date(app.clock.now())
     const { payload } = await jwtVerify(token, createLocalJWKSet(jwks), { issuer: 'duet', currentDate })
@@ -146,37 +149,24 @@ describe('Tokens of a user', () => {
     assert.notEqual(decodeJwt(await tokenOf(app.url)).jti, jti)
   })
 
-  it('the published keys hold no private part', async () => {
-    const { status, body } = await ask(`${app.url}/.well-known/jwks.json`)
-    assert.equal(status, 200)
-    assert.deepEqual(JSON.parse(body), {
-      keys: [{ kty: 'OKP', crv: 'Ed25519', x: ourKey.x, kid: ourKey.kid, alg: 'EdDSA', use: 'sig' }],
-    })
-    assert.ok(!body.includes(ourKey.d))
-  })
-
   it('bodies that are not a login are refused with 400, before any password is compared', async () => {
-    const bodies = [
-      '',
-      'null',
-      '[]',
-      '"x"',
-      '{',
-      '{}',
-      '{"email":"ann@example.com"}',
-      `{"password":"${password}"}`,
-      `{"email":"","password":"${password}"}`,
-      '{"email":"ann@example.com","password":""}',
-      `{"email":["ann@example.com"],"password":"${password}"}`,
-      '{"email":"ann@example.com","password":12345678}',
-      '{"email":"ann@example.com","password":null}',
-      `{"email":"ann\\u0000@example.com","password":"${password}"}`,
-      `{"email":"ann\\ud800@example.com","password":"${password}"}`,
-      `{"email":"${'a'.repeat(321)}","password":"${password}"}`,
-      '{"email":"ann@example.com","password":"\\u0000 password"}',
-      '{"email":"ann@example.com","password":"\\udc00 password"}',
-      `{"email":"ann@example.com","password":"${'p'.repeat(129)}"}`,
-    ]
+    const email = 'ann@example.com'
+    const objects = [
+      { email },
+      { password },
+      { email: '', password },
+      { email, password: '' },
+      { email: [email], password },
+      { email, password: 12_345_678 },
+      { email, password: null },
+      { email: 'a'.repeat(321), password },
+      { email, password: 'p'.repeat(129) },
+    ].map(body => JSON.stringify(body))
+    const odd = ['ann\\u0000@example.com', 'ann\\ud800@example.com'].map(
+      each => `{"email":"${each}","password":"${password}"}`,
+    )
+    const secrets = ['\\u0000 password', '\\udc00 password'].map(each => `{"email":"${email}","password":"${each}"}`)
+    const bodies = ['', 'null', '[]', '"x"', '{', '{}', ...objects, ...odd, ...secrets]
     for (const body of bodies) assertRefusal(await postJson(`${app.url}/tokens`, body), 400)
     assertRefusal(await postJson(`${app.url}/tokens`, 'email=a&password=b', 'application/x-www-form-urlencoded'), 415)
   })
@@ -200,28 +190,22 @@ describe('Tokens of a user', () => {
     assertUnauthorized(await connection.response(), 'Authentication required', plainChallenge)
   })
 
-  it('R-ERR-8: a missing token gets 401 with a challenge without an error', async () => {
-    await using enforced = await startTestApp({ ACCESS_POLICY: 'enforced' })
-    for (const path of ['/users/me', '/users', '/users/1', '/api/users/me']) {
-      assertUnauthorized(await ask(enforced.url + path), 'Authentication required', plainChallenge)
+  it('R-ERR-8: a missing token, or one in the query string or a cookie, gets 401 with a challenge without an error', async () => {
+    const headers = { cookie: `token=${app.token}; Authorization=Bearer ${app.token}` }
+    for (const path of ['/users/me', '/api/users/me', `/users/me?access_token=${app.token}`]) {
+      assertUnauthorized(await ask(app.url + path, { headers }), 'Authentication required', plainChallenge)
     }
   })
 
-  it('a token in the query string or in a cookie is ignored', async () => {
-    const headers = { cookie: `token=${app.token}; Authorization=Bearer ${app.token}` }
-    const response = await ask(`${app.url}/users/me?access_token=${app.token}`, { headers })
-    assertUnauthorized(response, 'Authentication required', plainChallenge)
-  })
-
-  it('R-ERR-8: forged, foreign, broken and expired tokens are refused, also on the second try', async t => {
+  it('R-ERR-8: forged, foreign, broken and expired tokens are refused, also on the second try', async () => {
     assert.ok(await isValid(await signed(app), app.url), 'the test can also sign a valid token')
     for (const [name, forge] of Object.entries(attacks)) {
-      await t.test(name, async () => {
-        const token = await forge(app)
-        for (const path of ['/users/me', '/users/me', `/users/${app.id}`, '/users']) {
-          assertUnauthorized(await askAs(token, app.url + path), 'Invalid or expired token', invalidToken)
-        }
-      })
+      const token = await forge(app)
+      for (const path of ['/users/me', '/users/me', `/users/${app.id}`, '/users']) {
+        const response = await askAs(token, app.url + path)
+        assert.equal(response.status, 401, `${name}: ${path}`)
+        assertUnauthorized(response, 'Invalid or expired token', invalidToken)
+      }
     }
     assert.ok(await isValid(app.token, app.url))
   })
@@ -249,7 +233,8 @@ describe('Tokens of a user', () => {
       assertUnauthorized(response, 'Invalid or expired token', invalidToken)
     }
     assert.equal((await ask(`${app.url}/users/${app.id}`)).status, 200)
-    for (const path of ['/health/live', '/health/ready', '/.well-known/jwks.json', '/metrics']) {
+    const pages = ['/docs', '/docs/api', '/docs/graphql', '/docs/search.json', '/openapi.json']
+    for (const path of ['/health/live', '/health/ready', '/.well-known/jwks.json', '/metrics', ...pages]) {
       assert.equal((await ask(app.url + path, { headers })).status, 200, path)
     }
     const login = (secret: string) =>
