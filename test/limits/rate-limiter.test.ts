@@ -41,7 +41,7 @@ for (const kind of limiterKinds) {
             window.taken--
           }
         }),
-        { numRuns: runs(50, 500) },
+        { numRuns: runs(25, 500) },
       )
     })
 
@@ -97,10 +97,7 @@ for (const kind of limiterKinds) {
     it('distinguishes keys of any characters and length', async () => {
       await using place = await kind.create()
       const limiter = place.limiter('x', 1, hour)
-      const keys = [
-        ...['', ' ', '\0', '\r\n', 'a\r\nFLUSHALL\r\n', '{a}', '{a}b', '*', 'é', 'e\u0301', '😀', '1', '1 '],
-        ...[' 1'],
-      ]
+      const keys = ['', ' ', '\0', '\r\n', 'a\r\nFLUSHALL\r\n', '{a}', '{a}b', '*', 'é', 'e\u0301', '😀', '1', '1 ']
       const long = 'x'.repeat(10_000)
       for (const key of [...keys, long, `${long}x`]) assert.ok((await limiter.take(key)).allowed, JSON.stringify(key))
       for (const key of [...keys, long]) assert.ok(!(await limiter.take(key)).allowed, JSON.stringify(key))

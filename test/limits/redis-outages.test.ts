@@ -110,17 +110,6 @@ describe('While Redis is unavailable, each instance keeps the limits alone', { s
     })
   }
 
-  it('while Redis cannot be reached, from the start', async () => {
-    await using server = await RedisServer.start()
-    await server.kill()
-    const { limits, reports } = await open(server.url)
-    using _ = limits
-    await assertLocal(limits)
-    await server.resume()
-    await waitUntil(() => limits.up)
-    assert.deepEqual(reports, ['away: ECONNREFUSED', 'back'])
-  })
-
   it('while Redis refuses the password, which is never printed', async () => {
     await using server = await RedisServer.start()
     await server.ask('config', 'set', 'requirepass', 'another')

@@ -5,7 +5,6 @@ import { type AddressInfo, createServer, type Socket } from 'node:net'
 import { join } from 'node:path'
 import { after, describe, it, test } from 'node:test'
 import { makeCertificate } from '../../deploy/nginx.ts'
-import { profileOf } from '../../src/core/users/user.ts'
 import { smtpMailer } from '../../src/mail/smtp-mailer.ts'
 import { catalogue } from '../../src/storage/verbs.ts'
 import { startTestApp, startTestAppOn } from '../support/app.ts'
@@ -198,22 +197,4 @@ test('two instances on PostgreSQL send each mail once', { skip: postgres.skip },
   await waitUntil(async () => (await first.engine.read(due)).length === 0)
   const sent = server.mails.flatMap(({ to }) => to)
   assert.deepEqual(sent.toSorted(), members.map(({ email }) => email).toSorted())
-})
-
-test('of senders that take mails at the same moment, each gets others', { skip: postgres.skip }, async () => {
-  await using database = await postgres.create()
-  await using engine = database.open(catalogue)
-  const values = { ...profileOf(() => null), name: 'A', password: { hash: 'h' }, tokenVersion: 'v' }
-  for (let user = 0; user < 40; user++) {
-    await engine.write('createUser', { ...values, email: `${user}@example.com` })
-    await engine.write('requestReset', `${user}@example.com`)
-  }
-  const emails: string[] = []
-  for (let round = 0; emails.length < 40; round++) {
-    const hashes = (sender: number) => ['a', 'b', 'c', 'd', 'e'].map(each => `${round} ${sender} ${each}`)
-    const taken = await atOnce(8, sender => engine.write('takeResets', hashes(sender)))
-    emails.push(...taken.flatMap(due => due.map(({ email }) => email)))
-  }
-  assert.equal(new Set(emails).size, 40)
-  assert.equal(emails.length, 40)
 })
