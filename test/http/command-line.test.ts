@@ -10,7 +10,7 @@ import { temporaryFolder } from '../support/folder.ts'
 import { inForm } from '../support/form.ts'
 import { ask } from '../support/http.ts'
 import { tokenKeys } from '../support/keys.ts'
-import { DuetProcess, type Outcome, runDuet, serveDuet } from '../support/process.ts'
+import { type Outcome, runDuet, serveDuet } from '../support/process.ts'
 import { waitUntil } from '../support/wait.ts'
 
 /** Starts a server that cannot start. Checks that it exits with 1 and prints one line on stderr, which is returned. */
@@ -26,11 +26,17 @@ function oneLine({ code, stdout, stderr }: Outcome): string {
   return stderr
 }
 
+/** There is a database, and only its owner can read and write the files. */
+function assertPrivate(folder: string): void {
+  const files = readdirSync(folder)
+  assert.ok(files.includes('duet.db'))
+  for (const file of files) assert.equal(statSync(join(folder, file)).mode & 0o777, 0o600, file)
+}
+
 const secret = 'hunter2'
 
-/** Wrong values that are found only at the start, and the first one, which is found while the settings are read. */
+/** Wrong values that are found only at the start. */
 const wrong: Readonly<Record<string, string>> = {
-  METRICS_TOKEN: `${secret} ${secret}`,
   TOKEN_KEYS: `{"keys":[{"kty":"OKP","crv":"Ed25519","d":"${secret}"}]}`,
   ...inForm({}, { HOST: 'not a host', TRUSTED_DOCUMENTS: 'no-such-file.json', PUBLIC_DIR: 'package.json' }),
 }
@@ -66,16 +72,13 @@ describe('the command line', () => {
     })
   }
 
-  test('a database folder that cannot be written stops the start', async () => {
+  test('a database folder that cannot be written, or a file that is no database, stops the start', async () => {
     using folder = temporaryFolder()
     const file = join(folder.path, 'file')
     writeFileSync(file, '')
     assert.match(await refusedStart({ DATABASE_URL: `sqlite:${file}/duet.db` }), /^duet: DATABASE_URL: /)
-    writeFileSync(
-      join(folder.path, 'duet.db'),
-      'This is not a database, but long enough to be taken for one.'.repeat(99),
-    )
-    assert.match(await refusedStart({ DATABASE_URL: `sqlite:${folder.path}/duet.db` }), /^duet: DATABASE_URL: /)
+    writeFileSync(file, 'This is not a database, but long enough to be taken for one.'.repeat(99))
+    assert.match(await refusedStart({ DATABASE_URL: `sqlite:${file}` }), /^duet: DATABASE_URL: /)
   })
 
   test('a second server on the same SQLite file is refused, and the first keeps running', async () => {
@@ -87,17 +90,18 @@ describe('the command line', () => {
     assert.equal((await ask(`${url}/health/ready`)).status, 200)
   })
 
-  test('the folder of the default database is created in the current folder, and a restart uses the same file', async () => {
+  test('the default database is created in the folder data of the current folder, and only its owner can read and write it', async () => {
     using folder = temporaryFolder()
-    for (let times = 0; times < 2; times++) {
-      await using duet = serveDuet({ DATABASE_URL: '' }, { cwd: folder.path })
-      const { url } = await duet.address()
-      assert.equal((await ask(`${url}/health/ready`)).status, 200)
-      duet.child.kill('SIGTERM')
-      assert.equal((await duet.outcome()).code, 0)
-    }
+    await using duet = serveDuet({ DATABASE_URL: '' }, { cwd: folder.path })
+    assert.equal((await ask(`${(await duet.address()).url}/health/ready`)).status, 200)
     assert.deepEqual(readdirSync(folder.path), ['data'])
-    assert.ok(readdirSync(join(folder.path, 'data')).includes('duet.db'))
+    assertPrivate(join(folder.path, 'data'))
+    for (const command of inForm(['migrate'], ['migrate', 'seed'])) {
+      using other = temporaryFolder()
+      const env = { DATABASE_URL: `sqlite:${join(other.path, 'duet.db')}` }
+      assert.equal((await runDuet([command], { env })).code, 0)
+      assertPrivate(other.path)
+    }
   })
 
   test('.env in the current folder is used, and real environment variables override it', async () => {
@@ -149,16 +153,13 @@ describe('the command line', () => {
 
   test('the greeting shows the demo login only while it works', async () => {
     using folder = temporaryFolder()
-    const env = { DATABASE_URL: `sqlite:${join(folder.path, 'duet.db')}` }
-    {
-      await using fresh = serveDuet({ ...env, DEMO_DATA: 'true' })
-      const { url } = await fresh.address()
-      assert.match(fresh.stdout, /demo-password/)
+    const env = { DATABASE_URL: `sqlite:${join(folder.path, 'duet.db')}`, DEMO_DATA: 'true' }
+    for (const isShown of [true, false]) {
+      await using duet = serveDuet(env)
+      const { url } = await duet.address()
+      assert.equal(/demo/.test(duet.stdout), isShown)
       await ask(`${url}/users/1`, { method: 'DELETE' })
     }
-    await using later = serveDuet({ ...env, DEMO_DATA: 'true' })
-    await later.address()
-    assert.doesNotMatch(later.stdout, /demo/)
   })
 
   test('in production only log lines are printed', async () => {
@@ -167,20 +168,6 @@ describe('the command line', () => {
     duet.child.kill('SIGTERM')
     const { stdout } = await duet.outcome()
     for (const line of stdout.trimEnd().split('\n')) assert.equal(typeof JSON.parse(line), 'object', line)
-  })
-
-  test('only the owner can read and write the files that are created', async () => {
-    for (const command of inForm(['serve', 'migrate'], ['serve', 'migrate', 'seed'])) {
-      using folder = temporaryFolder()
-      const env = { DATABASE_URL: `sqlite:${join(folder.path, 'duet.db')}`, PORT: '0' }
-      await using duet = new DuetProcess([command], { env })
-      if (command === 'serve') await duet.address()
-      else assert.equal((await duet.outcome()).code, 0)
-      if (command === 'serve') assert.equal((await runDuet(['backup', join(folder.path, 'copy.db')], { env })).code, 0)
-      const files = readdirSync(folder.path)
-      assert.ok(files.includes('duet.db') && files.includes('copy.db') === (command === 'serve'))
-      for (const file of files) assert.equal(statSync(join(folder.path, file)).mode & 0o777, 0o600, file)
-    }
   })
 
   test('a command that needs a database does not create one', async () => {
@@ -195,10 +182,8 @@ describe('the command line', () => {
       ['backup', join(folder.path, 'copy.db')],
       ...inForm([], more),
     ]) {
-      assert.match(
-        oneLine(await runDuet(args, { env })),
-        /^duet: DATABASE_URL: there is no database at .*mistyped\.db\n$/,
-      )
+      const line = oneLine(await runDuet(args, { env }))
+      assert.match(line, /^duet: DATABASE_URL: there is no database at .*mistyped\.db\n$/)
     }
     assert.deepEqual(readdirSync(folder.path), [])
   })

@@ -1,11 +1,12 @@
 import assert from 'node:assert/strict'
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
-import { test } from 'node:test'
+import { describe, it, test } from 'node:test'
 import { renderMarkdown } from '../../src/http/pages/markdown.ts'
 import { startTestApp } from '../support/app.ts'
 import { ask } from '../support/http.ts'
 import { assertRefusal } from '../support/refusal.ts'
+import { shared } from '../support/shared.ts'
 import { codeIn } from './html.ts'
 import { operations } from './openapi.ts'
 
@@ -55,46 +56,42 @@ test('every file of the documentation is a page and can be searched, no link is 
   }
 })
 
-test('/docs/api shows every operation with its parameters and answers, and lists all of them', async () => {
-  await using app = await startTestApp()
-  const { body } = await ask(`${app.url}/docs/api`)
-  for (const [name, { operationId, parameters, responses }] of operations) {
-    const begin = body.indexOf(`<form class="operation" data-method="${name.replace(' ', '" data-path="')}">`)
-    const form = body.slice(begin, body.indexOf('</form>', begin))
-    for (const part of [operationId, ...parameters.map(each => `${operationId}-${each.name}`)])
-      assert.ok(form.includes(` id="${part}"`), `${name}: ${part}`)
-    for (const status of Object.keys(responses)) assert.match(form, new RegExp(`<(b|td)>${status}<`), name)
-    assert.ok(body.includes(`<a href="#${operationId}"><code>${name}</code></a>`), name)
-  }
-})
+describe('The documentation', () => {
+  const app = shared(() => startTestApp())
 
-test('pages of the documentation have a strict policy, can be revalidated, and /docs/ leads to them', async () => {
-  await using app = await startTestApp()
-  for (const path of ['/docs', '/docs/api', '/docs/graphql', '/docs/how-to/add-a-field']) {
-    const { headers, body } = await ask(app.url + path)
-    const shown = ['content-type', 'cache-control', 'referrer-policy'].map(name => headers.get(name))
-    assert.deepEqual(shown, ['text/html; charset=utf-8', 'no-cache', 'no-referrer'], path)
-    assert.match(
-      headers.get('content-security-policy') ?? '',
-      /^default-src 'none'; script-src 'self'; style-src 'self'; /,
-    )
-    assert.doesNotMatch(
-      body,
-      /<script(?! type="module" src="(?:\.\.\/)*(?:header|reading|try)\.js"><\/script>)|<style| style=/,
-    )
-    const again = await ask(app.url + path, { headers: { 'if-none-match': headers.get('etag') ?? '' } })
-    assert.equal(again.status, 304)
-  }
-  const moved = await ask(`${app.url}/docs/`)
-  assert.deepEqual([moved.status, moved.headers.get('location')], [308, '../docs'])
-  for (const path of [
-    '/docs/nothing',
-    '/docs/README.md',
-    '/docs/graphql/',
-    '/docs/%2e%2e/package.json',
-    '/docs/images/x',
-  ])
-    assertRefusal(await ask(app.url + path), 404, 'Not found')
+  it('/docs/api shows every operation with its parameters and answers, and lists all of them', async () => {
+    const { body } = await ask(`${app.url}/docs/api`)
+    for (const [name, { operationId, parameters, responses }] of operations) {
+      const begin = body.indexOf(`<form class="operation" data-method="${name.replace(' ', '" data-path="')}">`)
+      const form = body.slice(begin, body.indexOf('</form>', begin))
+      for (const part of [operationId, ...parameters.map(each => `${operationId}-${each.name}`)])
+        assert.ok(form.includes(` id="${part}"`), `${name}: ${part}`)
+      for (const status of Object.keys(responses)) assert.match(form, new RegExp(`<(b|td)>${status}<`), name)
+      assert.ok(body.includes(`<a href="#${operationId}"><code>${name}</code></a>`), name)
+    }
+  })
+
+  it('has pages with a strict policy, which can be revalidated, and /docs/ leads to them', async () => {
+    for (const path of ['/docs', '/docs/api', '/docs/graphql', '/docs/how-to/add-a-field']) {
+      const { headers, body } = await ask(app.url + path)
+      const shown = ['content-type', 'cache-control', 'referrer-policy'].map(name => headers.get(name))
+      assert.deepEqual(shown, ['text/html; charset=utf-8', 'no-cache', 'no-referrer'], path)
+      assert.match(
+        headers.get('content-security-policy') ?? '',
+        /^default-src 'none'; script-src 'self'; style-src 'self'; /,
+      )
+      assert.doesNotMatch(
+        body,
+        /<script(?! type="module" src="(?:\.\.\/)*(?:header|reading|try)\.js"><\/script>)|<style| style=/,
+      )
+      const again = await ask(app.url + path, { headers: { 'if-none-match': headers.get('etag') ?? '' } })
+      assert.equal(again.status, 304)
+    }
+    const moved = await ask(`${app.url}/docs/`)
+    assert.deepEqual([moved.status, moved.headers.get('location')], [308, '../docs'])
+    for (const path of ['nothing', 'README.md', 'graphql/', '%2e%2e/package.json', 'images/x', '..%2fpackage.json'])
+      assertRefusal(await ask(`${app.url}/docs/${path}`), 404, 'Not found')
+  })
 })
 
 test('Markdown becomes HTML: headings with anchors, escaped code, tables, and links between files', async () => {
@@ -147,47 +144,26 @@ Authorization: Bearer $TOKEN
 {"name":"it's"}
 200 OK
 ETag: "…"
-{"id":1,"name":"it's","email":"ada@example.com","age":…,"x":{…}}
+{"id":1,"email":"ada.lovelace.of.london@example.com","age":…,"x":{…}}
 
 GET /health/live
 204 No Content`
-  assert.deepEqual(await render('http', http), [
-    [
-      `curl -i -X PATCH 'http://127.0.0.1:4000/users/1?a=b' \\
+  const command = `curl -i -X PATCH 'http://127.0.0.1:4000/users/1?a=b' \\
   -H "Authorization: Bearer $TOKEN" \\
   -H 'Content-Type: application/json' \\
-  -d '{"name":"it'\\''s"}'`,
-      `200 OK
-ETag: "…"
-{
-  "id": 1,
-  "name": "it's",
-  "email": "ada@example.com",
-  "age": …,
-  "x": {…}
-}`,
+  -d '{"name":"it'\\''s"}'`
+  assert.deepEqual(await render('http', http), [
+    [
+      command,
+      '200 OK\nETag: "…"\n{\n  "id": 1,\n  "email": "ada.lovelace.of.london@example.com",\n  "age": …,\n  "x": {…}\n}',
     ],
     ['curl -i http://127.0.0.1:4000/health/live', '204 No Content'],
   ])
-  const graphql = `{ post(id: 999) { title } }
-# {"data":{"post":null}}
-
-mutation { likePost(id: 21) { likes title author { name } } }
-# {"data":{"likePost":{"likes":1}}}`
-  assert.deepEqual(await render('graphql', graphql), [
-    ['{ post(id: 999) { title } }', '{"data":{"post":null}}'],
-    [
-      `mutation {
-  likePost(id: 21) {
-    likes
-    title
-    author {
-      name
-    }
-  }
-}`,
-      '{"data":{"likePost":{"likes":1}}}',
-    ],
+  const short = ['{ post(id: 999) { title } }', '{"data":{"post":null}}']
+  const long = ['mutation { likePost(id: 21) { likes title author { name } } }', '{"data":{"likePost":{"likes":1}}}']
+  assert.deepEqual(await render('graphql', `${short.join('\n# ')}\n\n${long.join('\n# ')}`), [
+    short,
+    ['mutation {\n  likePost(id: 21) {\n    likes\n    title\n    author {\n      name\n    }\n  }\n}', long[1]],
   ])
   assert.deepEqual(await render('graphql', '# a comment\n{ me { id } }'), [])
 })

@@ -42,30 +42,22 @@ for (const [what, signal] of [
   })
 }
 
-/** The handler, with a stop function that the test controls. */
-function watched() {
-  const { logger, logs } = collectLogs()
-  const exits: number[] = []
-  const stopped = Promise.withResolvers<void>()
-  let stops = 0
-  const stop = () => {
-    stops++
-    return stopped.promise
-  }
-  const fail = lastResort(logger, stop, code => exits.push(code))
-  return { fail, logs, exits, stopped, stops: () => stops }
-}
-
-const settle = () => new Promise(resolve => setImmediate(resolve))
-
-test('a second unhandled error during the stop ends the process at once', async t => {
+test('a second unhandled error ends the process at once, a stop that hangs after the timeout, and one that fails at once', async t => {
   t.mock.timers.enable({ apis: ['setTimeout'] })
-  const { fail, logs, exits, stops } = watched()
-  fail(new Error('one'))
+  const { logger, logs } = collectLogs()
+  const exits: string[] = []
+  const failing = (name: string, stop: () => Promise<void>) => {
+    const fail = lastResort(logger, stop, code => exits.push(`${name}: ${code}`))
+    fail(new Error('one'))
+    return fail
+  }
+  let stops = 0
+  const hang = () => new Promise<never>(() => stops++)
+  const fail = failing('twice', hang)
   await settle()
-  assert.deepEqual([stops(), exits], [1, []])
+  assert.deepEqual([stops, exits], [1, []])
   fail('two')
-  assert.deepEqual([stops(), exits], [1, [1]])
+  assert.deepEqual([stops, exits], [1, ['twice: 1']])
   assert.deepEqual(
     logs.map(({ level, msg }) => [level, msg]),
     [
@@ -73,19 +65,13 @@ test('a second unhandled error during the stop ends the process at once', async 
       [60, 'Another unhandled error: exiting'],
     ],
   )
+  failing('hangs', hang)
+  failing('fails', () => Promise.reject(new Error('cannot stop')))
+  await settle()
+  t.mock.timers.tick(9_999)
+  assert.deepEqual(exits, ['twice: 1', 'fails: 1'])
+  t.mock.timers.tick(1)
+  assert.ok(exits.includes('hangs: 1'))
 })
 
-test('the process exits after the timeout if stopping hangs, and at once if it fails', async t => {
-  t.mock.timers.enable({ apis: ['setTimeout'] })
-  const endless = watched()
-  endless.fail(new Error('one'))
-  t.mock.timers.tick(9_999)
-  assert.deepEqual(endless.exits, [])
-  t.mock.timers.tick(1)
-  assert.deepEqual(endless.exits, [1])
-  const failing = watched()
-  failing.fail(new Error('one'))
-  failing.stopped.reject(new Error('cannot stop'))
-  await settle()
-  assert.deepEqual(failing.exits, [1])
-})
+const settle = () => new Promise(resolve => setImmediate(resolve))

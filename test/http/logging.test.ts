@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { AppError } from '../../src/core/errors.ts'
-import { startTestApp, startTestServer } from '../support/app.ts'
+import { startTestServer } from '../support/app.ts'
 import { ask, RawConnection, sendRaw } from '../support/http.ts'
 import { freePort } from '../support/ports.ts'
 import { serveDuet } from '../support/process.ts'
@@ -27,7 +27,7 @@ test('every answer gives one log line with client, method, path, status, bytes, 
   })
 })
 
-test('the log contains no query, header, body or credential, for every outcome of a request', async () => {
+test('the log contains no query, header, body or credential, nor a path with unusual characters, for every outcome of a request', async () => {
   await using server = await startTestServer(
     fastify => {
       fastify.post('/echo', ({ body }) => ({ body }))
@@ -55,7 +55,14 @@ test('the log contains no query, header, body or credential, for every outcome o
   ].join('\r\n')
   const body = '{"password":"secret-password"}'
   const json = `${head}\r\nContent-Type: application/json\r\nContent-Length:`
-  for (const path of ['/echo', '/refuses', '/throws', '/absent', '/%zz']) {
+  const odd = [
+    '/%0a%7B%22secret@',
+    '/echo/secret@x',
+    '/echo;token=secret',
+    'http://u:secret@h/echo',
+    '/echo#token=secret',
+  ]
+  for (const path of ['/echo', '/refuses', '/throws', '/absent', '/%zz', ...odd]) {
     await sendRaw(server.port, `POST ${path}?a=secret-query HTTP/1.1\r\n${json} ${body.length}\r\n\r\n${body}`)
   }
   for (const bytes of [
@@ -76,7 +83,7 @@ test('the log contains no query, header, body or credential, for every outcome o
   connection.reset()
   await waitUntil(() => server.logs.some(line => line.msg === 'the client disconnected before the answer was sent'))
 
-  assert.ok(server.logs.length >= 14, 'not every request was logged')
+  assert.ok(server.logs.length >= 19, 'not every request was logged')
   assert.doesNotMatch(JSON.stringify(server.logs), /secret|password/)
 })
 
@@ -108,22 +115,6 @@ test('the service keeps running if the reader of its stdout goes away, even befo
   duet.child.kill('SIGTERM')
   const { code, stderr } = await duet.outcome()
   assert.deepEqual({ code, stderr }, { code: 0, stderr: '' })
-})
-
-test('a path with unusual characters is logged as its route, so that a secret put there by mistake is not logged', async () => {
-  await using app = await startTestApp()
-  for (const target of [
-    'http://u:ada@example.com@h/api/users/1',
-    '/users/ada@example.com',
-    '/%0a%7B%22level%22:50%7D%22ada@',
-    '/users/1#token=eyJabc',
-    '/users/me;token=eyJabc',
-    `/users/${'1'.repeat(5000)}`,
-  ]) {
-    await sendRaw(app.port, `GET ${target} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n`)
-  }
-  const text = JSON.stringify(app.logs)
-  for (const secret of ['ada@', 'eyJ', '1111']) assert.ok(!text.includes(secret), secret)
 })
 
 test('a log line has a bounded length, whatever a client sends or an error contains', async () => {

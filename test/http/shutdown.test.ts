@@ -28,6 +28,21 @@ function startServer() {
 
 const hour = 3_600_000
 
+/** A server, and a connection that has received the beginning of an answer without an end. */
+async function startStream() {
+  const answer = new PassThrough()
+  const server = await startTestServer(fastify => fastify.get('/stream', () => answer))
+  const connection = await RawConnection.open(server.port)
+  connection.write('GET /stream HTTP/1.1\r\nHost: x\r\n\r\n')
+  answer.write('first')
+  await waitUntil(() => connection.unread.includes('first'))
+  const stop = async () => {
+    connection[Symbol.dispose]()
+    await server[Symbol.asyncDispose]()
+  }
+  return { ...server, answer, connection, [Symbol.asyncDispose]: stop }
+}
+
 /** The log line of a shutdown that waited for a connection until the timeout. */
 const cutting = /closing connections/
 
@@ -62,34 +77,13 @@ test('a shutdown makes the service not ready, stops listening, and answers runni
   assert.ok(!slow.wasReset && !kept.wasReset)
 })
 
-test('until the server stops listening, new connections are served, each for one request', async () => {
-  await using server = await startServer()
-  using first = await RawConnection.open(server.port)
-  server.lifecycle.drainMs = 200
-  const shutdown = shutDown(server.server, server.lifecycle)
-  using second = await RawConnection.open(server.port)
-  for (const connection of [first, second]) {
-    connection.write(live)
-    const response = await connection.response()
-    assert.deepEqual([response.status, response.headers.get('connection')], [200, 'close'])
-    assert.equal(await connection.closed(), '')
-  }
-  await shutdown
-  assert.ok(await isRefused(server.port))
-})
-
 test('a keep-alive answer that ends during the shutdown does not delay the stop', async () => {
-  const answer = new PassThrough()
-  await using server = await startTestServer(fastify => fastify.get('/stream', () => answer))
-  using connection = await RawConnection.open(server.port)
-  connection.write('GET /stream HTTP/1.1\r\nHost: x\r\n\r\n')
-  answer.write('first')
-  await waitUntil(() => connection.unread.includes('first'))
+  await using server = await startStream()
   server.lifecycle.drainMs = 1
   const shutdown = shutDown(server.server, server.lifecycle)
   await waitUntil(() => isRefused(server.port))
-  answer.end('last')
-  const response = await connection.response()
+  server.answer.end('last')
+  const response = await server.connection.response()
   assert.deepEqual([response.headers.get('connection'), response.body], ['keep-alive', 'firstlast'])
   await shutdown
   assert.doesNotMatch(JSON.stringify(server.logs), cutting)
@@ -134,27 +128,31 @@ test('an idle server without connections stops at once, whatever its drain time'
   await within(shutDown(server.server, server.lifecycle), 'the end of an idle server')
 })
 
-test('a server without connections so far serves those that arrive while it stops', async () => {
-  const server = await startServer()
-  server.lifecycle.drainMs = 1
-  const shutdown = shutDown(server.server, server.lifecycle)
-  for (let turns = 0; turns < 3; turns++) await turn()
-  using connection = await RawConnection.open(server.port)
-  connection.write(live)
-  assert.equal((await connection.response()).status, 200)
-  await shutdown
+test('until the server stops listening, new connections are served, each for one request, though there were none before', async () => {
+  for (const opened of [0, 1]) {
+    await using server = await startServer()
+    using connections = new DisposableStack()
+    const open = async () => connections.use(await RawConnection.open(server.port))
+    const earlier = opened === 0 ? [] : [await open()]
+    server.lifecycle.drainMs = opened === 0 ? 1 : 200
+    const shutdown = shutDown(server.server, server.lifecycle)
+    for (let turns = 0; turns < 3; turns++) await turn()
+    for (const connection of [...earlier, await open()]) {
+      connection.write(live)
+      const response = await connection.response()
+      assert.deepEqual([response.status, response.headers.get('connection')], [200, 'close'])
+      assert.equal(await connection.closed(), '')
+    }
+    await shutdown
+    assert.ok(await isRefused(server.port))
+  }
 })
 
 test('a connection that does not end is closed in time, and this is logged', async () => {
-  const answer = new PassThrough()
-  await using server = await startTestServer(fastify => fastify.get('/stream', () => answer))
-  using connection = await RawConnection.open(server.port)
-  connection.write('GET /stream HTTP/1.1\r\nHost: x\r\n\r\n')
-  answer.write('first')
-  await waitUntil(() => connection.unread.includes('first'))
+  await using server = await startStream()
   await within(shutDown(server.server, server.lifecycle, 100), 'the end of a shutdown after its timeout')
   assert.match(JSON.stringify(server.logs), cutting)
-  await connection.closed()
+  await server.connection.closed()
   assert.ok(cutAfterMs > 8_000 && cutAfterMs < 9_000, 'requests have eight seconds, and the process ends within ten')
 })
 
