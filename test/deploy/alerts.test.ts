@@ -112,16 +112,16 @@ function durations(name: string, labels: string, bound: number, within: number):
   return { [bucket(`${bound}`)]: `0+${within}x30`, [bucket(`${2 * bound}`)]: all, [bucket('+Inf')]: all }
 }
 
-/** A case of `promtool`: whether an alert is raised after half an hour. */
-function caseOf(alert: string, minutes: Minutes, isRaised: boolean) {
-  const expr = `count(ALERTS{alertname="${alert}",alertstate="firing"})`
+/** A case of `promtool`: whether each alert is raised after half an hour in which all series have these values. */
+function caseOf(name: string, minutes: readonly Minutes[], isRaised: boolean) {
+  const series = minutes.flatMap(each => Object.entries(each).map(([series, values]) => ({ series, values })))
+  assert.equal(new Set(series.map(each => each.series)).size, series.length, 'a series has values of two alerts')
   const exp_samples = isRaised ? [{ labels: '{}', value: 1 }] : []
-  return {
-    name: `${alert} is ${isRaised ? '' : 'not '}raised`,
-    interval: '1m',
-    input_series: Object.entries(minutes).map(([series, values]) => ({ series, values })),
-    promql_expr_test: [{ expr, eval_time: '30m', exp_samples }],
-  }
+  const promql_expr_test = Object.keys(cases).map(alert => {
+    const expr = `count(ALERTS{alertname="${alert}",alertstate="firing"})`
+    return { expr, eval_time: '30m', exp_samples }
+  })
+  return { name, interval: '1m', input_series: series, promql_expr_test }
 }
 
 describe('deploy/prometheus-alerts.yaml', { skip: programMissing('promtool') ?? false }, () => {
@@ -129,10 +129,11 @@ describe('deploy/prometheus-alerts.yaml', { skip: programMissing('promtool') ?? 
     const { groups } = load(readFileSync(path, 'utf8')) as Rules
     const alerts = groups.flatMap(({ rules }) => rules.map(({ alert }) => alert))
     assert.deepEqual(Object.keys(cases).toSorted(), alerts.toSorted())
-    const tests = Object.entries(cases).flatMap(([alert, { raised, quiet }]) => [
-      caseOf(alert, raised, true),
-      caseOf(alert, quiet, false),
-    ])
+    const [raised, quiet] = [
+      Object.values(cases).map(each => each.raised),
+      Object.values(cases).map(each => each.quiet),
+    ]
+    const tests = [caseOf('in trouble', raised, true), caseOf('almost in trouble', quiet, false)]
     using folder = temporaryFolder()
     const file = join(folder.path, 'cases.yaml')
     writeFileSync(file, JSON.stringify({ rule_files: [path], evaluation_interval: '1m', tests }))
