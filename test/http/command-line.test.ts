@@ -10,20 +10,13 @@ import { temporaryFolder } from '../support/folder.ts'
 import { inForm } from '../support/form.ts'
 import { ask } from '../support/http.ts'
 import { tokenKeys } from '../support/keys.ts'
-import { type Outcome, runDuet, serveDuet } from '../support/process.ts'
+import { refusalOf, runDuet, serveDuet } from '../support/process.ts'
 import { waitUntil } from '../support/wait.ts'
 
 /** Starts a server that cannot start. Checks that it exits with 1 and prints one line on stderr, which is returned. */
 async function refusedStart(env: Readonly<Record<string, string>>): Promise<string> {
   await using duet = serveDuet(env)
-  return oneLine(await duet.outcome())
-}
-
-function oneLine({ code, stdout, stderr }: Outcome): string {
-  assert.equal(code, 1, stderr)
-  assert.equal(stdout, '')
-  assert.match(stderr, /^duet: [^\n]+\n$/)
-  return stderr
+  return refusalOf(await duet.outcome())
 }
 
 /** There is a database, and only its owner can read and write the files. */
@@ -121,10 +114,10 @@ describe('the command line', () => {
     using folder = temporaryFolder()
     writeFileSync(join(folder.path, '.env'), 'PORT=http\n')
     const env = { DATABASE_URL: 'sqlite::memory:' }
-    assert.match(oneLine(await runDuet([], { env, cwd: folder.path })), /^duet: PORT: /)
+    assert.match(refusalOf(await runDuet([], { env, cwd: folder.path })), /^duet: PORT: /)
     using other = temporaryFolder()
     mkdirSync(join(other.path, '.env'))
-    assert.match(oneLine(await runDuet([], { env, cwd: other.path })), /^duet: \.env: cannot be read$/m)
+    assert.match(refusalOf(await runDuet([], { env, cwd: other.path })), /^duet: \.env: cannot be read$/m)
   })
 
   test('--help lists every command and every variable with its default, and exits with 0', async () => {
@@ -142,8 +135,8 @@ describe('the command line', () => {
   })
 
   test('an unknown command or argument exits with 1 and a message', async () => {
-    assert.match(oneLine(await runDuet(['constructor'])), /^duet: unknown command "constructor"/)
-    assert.match(oneLine(await runDuet(['migrate', 'now'])), /^duet: usage: migrate;/)
+    assert.match(refusalOf(await runDuet(['constructor'])), /^duet: unknown command "constructor"/)
+    assert.match(refusalOf(await runDuet(['migrate', 'now'])), /^duet: usage: migrate;/)
   })
 
   test('a server under --watch, as in npm run dev, starts as usual', async () => {
@@ -182,7 +175,7 @@ describe('the command line', () => {
       ['backup', join(folder.path, 'copy.db')],
       ...inForm([], more),
     ]) {
-      const line = oneLine(await runDuet(args, { env }))
+      const line = refusalOf(await runDuet(args, { env }))
       assert.match(line, /^duet: DATABASE_URL: there is no database at .*mistyped\.db\n$/)
     }
     assert.deepEqual(readdirSync(folder.path), [])

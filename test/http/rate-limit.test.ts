@@ -4,7 +4,6 @@ import { Agent, type IncomingMessage, METHODS, type RequestOptions, request } fr
 import { text } from 'node:stream/consumers'
 import { test } from 'node:test'
 import { clientKey, TrustedProxies } from '../../src/http/client-address.ts'
-import { limitedPaths } from '../../src/http/rate-limit.ts'
 import { startTestApp } from '../support/app.ts'
 import { TestClock } from '../support/clock.ts'
 import { ask, postJson, RawConnection, sendRaw } from '../support/http.ts'
@@ -172,23 +171,24 @@ test('RATE_LIMIT_MAX=0 turns the limit off, also that of requests that it exempt
 test('behind a trusted proxy the client is the right-most address that is not a trusted proxy', async () => {
   await using app = await start({ TRUST_PROXY: '127.0.0.1, 10.0.0.0/8' })
   const left = (forwarded: string) => app.left('/api/users', forwarded && `X-Forwarded-For: ${forwarded}\r\n`)
-  assert.equal(await left('192.0.2.1'), 99)
-  assert.equal(await left('203.0.113.9, 192.0.2.1'), 98, 'addresses that the client itself sent are ignored')
-  assert.equal(await left('192.0.2.1, 10.1.2.3'), 97)
-  assert.equal(await left('192.0.2.7,192.0.2.1,10.1.2.3 , 10.9.9.9'), 96)
-  assert.equal(await left('::ffff:192.0.2.1'), 95)
-  assert.equal(await left('::FFFF:c000:201, ::ffff:10.0.0.1'), 94)
-  assert.equal(await left('192.0.2.9\r\nX-Forwarded-For: 192.0.2.1'), 93, 'two lines are one list')
-  assert.equal(await left('192.0.2.2'), 99)
-  assert.equal(await left('2001:db8:1:2::1'), 99)
-  assert.equal(await left('2001:DB8:1:2:ffff:0:0:9'), 98, 'a /64 is one client')
-  assert.equal(await left('2001:db8:1:3::1'), 99)
-  assert.equal(await left(''), 99, 'the proxy itself')
-  assert.equal(await left('garbage'), 98)
-  assert.equal(await left('192.0.2.1, unknown'), 97)
-  assert.equal(await left('1.2.3.4:5'), 96)
-  assert.equal(await left('::ffff:c000zz:201'), 95)
-  assert.equal(await left('garbage, 10.0.0.7'), 99, 'the farthest trusted address')
+  const expected: readonly (readonly [forwarded: string, left: number, why?: string])[] = [
+    ['192.0.2.1', 99],
+    ['203.0.113.9, 192.0.2.1', 98, 'addresses that the client itself sent are ignored'],
+    ['192.0.2.7,192.0.2.1,10.1.2.3 , 10.9.9.9', 97],
+    ['::FFFF:c000:201, ::ffff:10.0.0.1', 96],
+    ['192.0.2.9\r\nX-Forwarded-For: 192.0.2.1', 95, 'two lines are one list'],
+    ['192.0.2.2', 99],
+    ['2001:db8:1:2::1', 99],
+    ['2001:DB8:1:2:ffff:0:0:9', 98, 'a /64 is one client'],
+    ['2001:db8:1:3::1', 99],
+    ['', 99, 'the proxy itself'],
+    ['garbage', 98],
+    ['192.0.2.1, unknown', 97],
+    ['1.2.3.4:5', 96],
+    ['::ffff:c000zz:201', 95],
+    ['garbage, 10.0.0.7', 99, 'the farthest trusted address'],
+  ]
+  for (const [forwarded, count, why] of expected) assert.equal(await left(forwarded), count, why ?? forwarded)
   const direct = await from('127.0.0.2', app.port, { headers: { 'x-forwarded-for': '192.0.2.1' } })
   assert.equal(remaining(String(direct.headers.ratelimit)), 99, 'the header of an untrusted sender is ignored')
 })
@@ -234,12 +234,4 @@ test('only the listed proxies are trusted, by address and by range, in IPv4 and 
   assert.equal(clientOf(['10.0.0.0/8'], '10.0.0.1', '10.0.0.9, 10.0.0.2'), '10.0.0.9')
   assert.equal(clientOf(['10.0.0.0/8'], '10.0.0.1', ''), '10.0.0.1')
   assert.equal(clientOf(['0.0.0.0/0'], '10.0.0.1', 'fe80::1%eth0, 10.0.0.2'), 'fe80::1%eth0')
-})
-
-test('the limit uses the path as the router decodes it', () => {
-  const isLimited = limitedPaths(['/api/', '/graphql', '/a b/'])
-  for (const url of ['/api/', '/graphql#x', '/a%20b/x', 'http://h/api/']) assert.ok(isLimited(url), url)
-  for (const url of ['/api', '/', '', undefined, 'http://h', 'http://h?/api/', '/x/api/', 'x://h/api/']) {
-    assert.ok(!isLimited(url), url)
-  }
 })

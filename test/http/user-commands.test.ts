@@ -7,13 +7,7 @@ import { engineKinds } from '../support/engines.ts'
 import { inForm, onlyInFull } from '../support/form.ts'
 import { postJson } from '../support/http.ts'
 import { tokenOf, tryLogin } from '../support/logins.ts'
-import { type Outcome, runDuet } from '../support/process.ts'
-
-function assertRefused({ code, stdout, stderr }: Outcome, reason: RegExp): void {
-  assert.deepEqual([code, stdout], [1, ''])
-  assert.match(stderr, /^duet: [^\n]+\n$/)
-  assert.match(stderr, reason)
-}
+import { refusalOf, runDuet } from '../support/process.ts'
 
 for (const kind of engineKinds) {
   describe(`users on the command line, on ${kind.name}`, {
@@ -42,7 +36,7 @@ for (const kind of engineKinds) {
       assert.equal(created.code, 0)
       assert.match(created.stdout, /^User \d+ is created, with the role member\.\n$/)
       assert.equal(decodeJwt(await tokenOf(app.url, 'ann@example.com', secret)).role, 'member')
-      assertRefused(await app.users(args, `${secret}\n`), /another user logs in with this e-mail/)
+      assert.match(refusalOf(await app.users(args, `${secret}\n`)), /another user logs in with this e-mail/)
     })
 
     test('list shows every user with role, or those with one role, and no control or format character of a name or e-mail', async () => {
@@ -89,7 +83,7 @@ test('a user that cannot be created, or get a role, is refused with one line, an
     [['set-role', '4711', 'admin'], /there is no user with this id/],
     ...inForm([], more),
   ] as const) {
-    assertRefused(await runDuet(['users', ...args], { env, input }), reason)
+    assert.match(refusalOf(await runDuet(['users', ...args], { env, input })), reason)
   }
   assert.equal((await tryLogin(app.url)).status, 401)
 })

@@ -18,7 +18,7 @@ async function redisUp(url: string): Promise<string | undefined> {
 }
 
 describe('The service with Redis', { skip: redis.skip }, () => {
-  it('shares the rate limit and the login limits with other instances', async () => {
+  it('shares the login limits with other instances', async () => {
     const env = { REDIS_URL: await newRedisDatabase(), TOKEN_KEYS: tokenKeys }
     await using first = await startTestApp(env)
     await using second = await startTestApp(env)
@@ -29,11 +29,6 @@ describe('The service with Redis', { skip: redis.skip }, () => {
       }
     }
     for (const { url } of [first, second]) assert.equal((await tryLogin(url)).status, 429)
-    const remaining: unknown[] = []
-    for (const { url } of [first, second, first]) {
-      remaining.push((await ask(`${url}/api/users`)).headers.get('ratelimit'))
-    }
-    assert.deepEqual(remaining, ['"default";r=99;t=60', '"default";r=98;t=60', '"default";r=97;t=60'])
     assert.equal(await redisUp(first.url), '1')
     assert.deepEqual(linesAboutRedis(first.logs), [])
   })

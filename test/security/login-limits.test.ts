@@ -1,14 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { Access } from '../../src/core/access.ts'
-import { AppError, unavailable } from '../../src/core/errors.ts'
-import type { Passwords, TokenSigner } from '../../src/core/ports.ts'
-import type { UserStore } from '../../src/core/store.ts'
-import { Tokens } from '../../src/core/tokens/operations.ts'
-import { MemoryEventBus } from '../../src/events/memory-event-bus.ts'
-import { MemoryLimits } from '../../src/limits/memory-limits.ts'
-import { startTestApp } from '../support/app.ts'
+import { unavailable } from '../../src/core/errors.ts'
+import { execute } from '../faults/execute.ts'
+import { startTestApp, startTestAppOn } from '../support/app.ts'
 import { TestClock } from '../support/clock.ts'
+import { sqlite } from '../support/engines.ts'
 import { ask, postJson, type RawResponse } from '../support/http.ts'
 import { isValid, password, register, tokenOf, tryLogin } from '../support/logins.ts'
 import { assertRefusal } from '../support/refusal.ts'
@@ -92,48 +88,18 @@ test('LOGIN_LIMIT_MAX=0 turns both limits off', async () => {
 })
 
 test('an attempt during an outage of hashing or of the store does not count as a failure', async () => {
-  const clock = new TestClock()
-  let away: 'store' | 'hashing' | undefined
-  const store: Pick<UserStore, 'credentials'> = {
-    credentials: async () => {
-      if (away === 'store') throw unavailable(new Error('away'))
-      return { id: 1, role: 'member', tokenVersion: 'm', passwordHash: 'h' }
-    },
-  }
-  const passwords: Passwords = {
-    hash: async () => 'h',
-    matches: async given => {
-      if (away === 'hashing') throw unavailable(new Error('away'))
-      return given === 'right'
-    },
-  }
-  const signer: TokenSigner = { issue: async () => 'a token', verify: async () => undefined }
-  const memory = new MemoryLimits(clock)
-  const limits = {
-    perEmail: memory.limiter('e-mails', 2, 60_000),
-    perClient: memory.limiter('clients', 100, 60_000),
-  }
-  const tokens = new Tokens({
-    store: store as UserStore,
-    passwords,
-    signer,
-    limits,
-    sessionTtlSeconds: 60,
-    access: new Access('open'),
-    clock,
-    randomness: { id: () => 'id' },
-    bus: new MemoryEventBus(),
-  })
-  const codeOf = async (given: string) => {
-    const outcome = await tokens.logIn('client', { email: 'ann@example.com', password: given }).catch(error => error)
-    return outcome instanceof AppError ? outcome.code : outcome
-  }
-  for (away of ['store', 'hashing'] as const) {
-    for (let times = 0; times < 5; times++) assert.equal(await codeOf('right'), 'unavailable')
-  }
-  away = undefined
-  assert.equal(await codeOf('wrong'), 'unauthenticated')
-  assert.equal(await codeOf('right'), 'a token')
-  assert.equal(await codeOf('wrong'), 'unauthenticated')
-  assert.equal(await codeOf('right'), 'rate-limited')
+  let isAway = true
+  const matches = async (given: string) =>
+    isAway ? Promise.reject(unavailable(new Error('away'))) : given === password
+  const passwords = { hash: async () => 'a hash', matches }
+  await using app = await startTestAppOn(sqlite, { RATE_LIMIT_MAX: '0', LOGIN_LIMIT_MAX: '2' }, { passwords })
+  await register(app.url)
+  const statusOf = async (secret = password) => (await tryLogin(app.url, 'ann@example.com', secret)).status
+  for (let times = 0; times < 3; times++) assert.equal(await statusOf(), 503)
+  isAway = false
+  await execute(app.database, 'alter table users rename to lost')
+  for (let times = 0; times < 3; times++) assert.equal(await statusOf(), 500)
+  await execute(app.database, 'alter table lost rename to users')
+  const statuses = [await statusOf('wrong'), await statusOf(), await statusOf('wrong'), await statusOf()]
+  assert.deepEqual(statuses, [401, 200, 401, 429])
 })

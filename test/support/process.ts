@@ -1,3 +1,4 @@
+import assert from 'node:assert/strict'
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
@@ -92,6 +93,13 @@ export class DuetProcess implements AsyncDisposable {
 export async function runDuet(args: readonly string[], settings?: Settings): Promise<Outcome> {
   await using duet = new DuetProcess(args, settings)
   return await duet.outcome()
+}
+
+/** The one line on stderr of a command that has failed and printed nothing else. */
+export function refusalOf({ code, stdout, stderr }: Outcome): string {
+  assert.deepEqual([code, stdout], [1, ''], stderr)
+  assert.match(stderr, /^duet: [^\n]+\n$/)
+  return stderr
 }
 
 /** Starts a server, by default on a free port and a temporary database without demo data. */
