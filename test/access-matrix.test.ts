@@ -386,7 +386,7 @@ for (const kind of engineKinds) {
 
       it('callers that may see an order may see its items and tracking, and no other callers may', async () => {
         for (const line of alsoReadAnOrder) {
-          for (const caller of callers) {
+          for (const caller of validCallers) {
             const owner = await stage.person()
             const order = await stage.subject('order', owner)
             const paid = await stage.request('POST /orders/:id/payment', order, {}, await stage.tokenOf(owner))
@@ -398,7 +398,7 @@ for (const kind of engineKinds) {
       })
 
       it('R-ERR-9: the user of an order sees the payment that paid it, even if another user paid, and other users do not see it', async () => {
-        for (const caller of callers) {
+        for (const caller of validCallers) {
           const owner = await stage.person()
           const order = await stage.subject('order', owner)
           const admin = await stage.tokenAs('admin', owner)
@@ -414,7 +414,7 @@ for (const kind of engineKinds) {
       })
 
       it('a PUT with another password needs the same right as a PATCH', async () => {
-        for (const caller of callers) {
+        for (const caller of validCallers) {
           const owner = await stage.person()
           const token = await stage.tokenAs(caller, owner)
           const before = await stage.stateOf(owner)

@@ -40,24 +40,10 @@ const variables: Readonly<Record<keyof typeof settings, readonly [string, unknow
   LOG_LEVEL: ['logLevel', 'info', 'Debug', 'debug', 'loud', '30'],
   LOG_REQUESTS: ['logRequests', 'all', 'errors', 'errors', 'none', 'on'],
   SLOW_OPERATION_MS: ['slowOperationMs', 200, '0', 0],
-  OTEL_EXPORTER_OTLP_ENDPOINT: [
-    'tracesEndpoint',
-    undefined,
-    'http://c:43/',
-    'http://c:43/v1/traces',
-    'c:43',
-    'grpc://c',
-  ],
+  OTEL_EXPORTER_OTLP_ENDPOINT: ['tracesEndpoint', undefined, 'http://c:43/', 'http://c:43/v1/traces', 'c:43'],
   OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: ['tracesEndpoint', undefined, 'https://traces/in', 'https://traces/in', 'c:43'],
   OTEL_SERVICE_NAME: ['serviceName', 'duet', 'shop', 'shop', 'hunter2 hunter2'],
-  OTEL_TRACES_SAMPLER: [
-    'tracesSampler',
-    'parentbased_always_on',
-    'traceidratio',
-    'traceidratio',
-    'on',
-    'jaeger_remote',
-  ],
+  OTEL_TRACES_SAMPLER: ['tracesSampler', 'parentbased_always_on', 'traceidratio', 'traceidratio', 'on'],
   OTEL_TRACES_SAMPLER_ARG: ['tracesRatio', 1, '0.25', 0.25, '2'],
   DRAIN_MS: ['drainMs', 1_000, '0', 0, '8001', '1s'],
   DEMO_DATA: ['demoData', true, 'false', false, 'perhaps'],
@@ -96,7 +82,8 @@ const moreWrong: Readonly<Partial<Record<keyof typeof settings, readonly string[
   PUBLIC_URL: ['ftp://duet.example', 'https://duet.example/?x=1', 'https://a b', 'javascript:alert(1)'],
   CORS_ORIGINS: ['https://a.example/', 'https://a.example,', 'https://a.example;https://b.example', 'null'],
   ALLOWED_HOSTS: ['http://a.example', 'a.example/', 'a b', 'a.example,', '::1', 'a@b', 'a:port', '.example'],
-  OTEL_EXPORTER_OTLP_ENDPOINT: ['http://a b'],
+  OTEL_EXPORTER_OTLP_ENDPOINT: ['http://a b', 'grpc://c'],
+  OTEL_TRACES_SAMPLER: ['jaeger_remote'],
 }
 
 /** The value of a property, such as `rateLimit.max`. */
@@ -225,14 +212,8 @@ test('REDIS_URL is an address of Redis with all its parts, and nothing else', ()
     assert.equal(readConfig({ REDIS_URL: address }).redis, address.replace('REDISS', 'rediss'))
   }
   const unsound = ['127.0.0.1:6379', 'redis:', 'redis://', 'redis:///1', 'redis://h:0', 'redis://h:65536', 'unix:///x']
-  for (const address of [
-    ...unsound,
-    'redis://h/a',
-    'redis://h/1/2',
-    'redis://h?db=1',
-    'redis://h#x',
-    'redis://:%zz@h',
-  ]) {
+  const more = ['redis://h/a', 'redis://h/1/2', 'redis://h?db=1', 'redis://h#x', 'redis://:%zz@h']
+  for (const address of [...unsound, ...more]) {
     assert.throws(() => readConfig({ REDIS_URL: address }), /^ConfigError: REDIS_URL: must be redis:/, address)
   }
 })

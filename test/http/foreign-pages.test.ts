@@ -151,7 +151,7 @@ describe('Under the open policy', () => {
       'duet.example:x',
       'duet.example..',
       'x@duet.example',
-      '[fd00::2]',
+      '[fd::2]',
     ]
     for (const host of others) assertRefusal(await askAs(app, host), 421)
     const changed = { method: 'DELETE', headers: { origin: 'http://duet.example' } }

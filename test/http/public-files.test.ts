@@ -74,27 +74,11 @@ describe('The files of PUBLIC_DIR', () => {
   })
 
   it('end at the folder: no name or link leads out of it, nor to a hidden file', async () => {
-    const hidden = [
-      '.env',
-      '.git/config',
-      '%2eenv',
-      'outside',
-      'neighbour',
-      'above/secret',
-      'above/',
-      'above/site/.env',
-    ]
+    const linked = ['outside', 'neighbour', 'above/secret', 'above/', 'above/site/.env']
+    const hidden = [...linked, '.env', '.git/config', '%2eenv']
     const out = ['../secret', '..%2fsecret', '%2e%2e/secret', 'sub/../../secret', '..\\secret', '..%5csecret']
-    const odd = [
-      '%00',
-      'index.html%00.txt',
-      '/index.html',
-      './index.html',
-      'index.html/',
-      'INDEX.HTML',
-      'x'.repeat(9_000),
-    ]
-    for (const path of [...hidden, ...out, ...odd, 'absent', 'empty/', 'sub/absent.js']) {
+    const odd = ['%00', 'index.html%00.txt', '/index.html', './index.html', 'index.html/', 'INDEX.HTML']
+    for (const path of [...hidden, ...out, ...odd, 'x'.repeat(9_000), 'absent', 'empty/', 'sub/absent.js']) {
       const line = `GET /app/${path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n`
       assertRefusal(await sendRaw(app.port, line), 404, 'Not found')
     }

@@ -74,21 +74,10 @@ describe('Routes', () => {
 
 test('headers that override the method, path or host are ignored and never reflected', async () => {
   await using app = await startTestApp({ ACCESS_POLICY: 'enforced' })
-  const response = await sendRaw(
-    app.port,
-    [
-      'GET /health/live HTTP/1.1',
-      'Host: evil.example',
-      'X-HTTP-Method-Override: DELETE',
-      'X-Method-Override: DELETE',
-      'X-Original-URL: /metrics',
-      'X-Rewrite-URL: /metrics',
-      'X-Forwarded-Host: evil.example',
-      'X-Forwarded-Prefix: /evil.example',
-      'Forwarded: host=evil.example',
-      '\r\n',
-    ].join('\r\n'),
-  )
+  const methods = 'X-HTTP-Method-Override: DELETE\r\nX-Method-Override: DELETE\r\n'
+  const paths = 'X-Original-URL: /metrics\r\nX-Rewrite-URL: /metrics\r\nX-Forwarded-Prefix: /evil.example\r\n'
+  const hosts = 'Host: evil.example\r\nX-Forwarded-Host: evil.example\r\nForwarded: host=evil.example\r\n'
+  const response = await sendRaw(app.port, `GET /health/live HTTP/1.1\r\n${methods}${paths}${hosts}\r\n`)
   assert.equal(response.status, 200)
   assert.deepEqual(JSON.parse(response.body), { status: 'live' })
   assert.doesNotMatch(JSON.stringify([...response.headers]), /evil/)
@@ -103,8 +92,5 @@ test('a method that only the parser knows is refused with a request id, and rate
   const first = await send()
   assertRefusal(first, 400, 'Unknown method')
   assertRefusal(await send(), 429, 'Too many requests. Try again later.')
-  assert.deepEqual(
-    app.logs.filter(({ level }) => Number(level) > 30),
-    [],
-  )
+  assert.ok(!app.logs.some(({ level }) => Number(level) > 30))
 })

@@ -72,16 +72,9 @@ test('a mail has one recipient and the lines that belong to it, whatever the add
   const names = raw.slice(0, raw.indexOf('\r\n\r\n')).match(/^[\w-]+(?=:)/gm)
   const usual = ['Auto-Submitted', 'From', 'To', 'Subject', 'Message-ID', 'Content-Transfer-Encoding', 'Date']
   assert.deepEqual(names, [...usual, 'MIME-Version', 'Content-Type'])
-  const hostile = [
-    'a@b.c,eve@x.y',
-    'a@b.c>,<eve@x.y',
-    '"a"@b.c',
-    'eve@x.y:a@b.c',
-    'a@b.c\r\nBcc: eve@x.y',
-    'a@b@c',
-    '<a@b.c',
-  ]
-  for (const to of hostile) await assert.rejects(send({ ...mail, to }), { code: 'EADDRESS' }, to)
+  const lists = ['a@b.c,eve@x.y', 'a@b.c>,<eve@x.y', 'eve@x.y:a@b.c', 'a@b.c\r\nBcc: eve@x.y']
+  for (const to of [...lists, '"a"@b.c', 'a@b@c', '<a@b.c'])
+    await assert.rejects(send({ ...mail, to }), { code: 'EADDRESS' }, to)
   assert.equal(server.mails.length, 1)
 })
 
