@@ -1,22 +1,21 @@
 import assert from 'node:assert/strict'
 import { describe, it, test } from 'node:test'
 import { accessTable, type Operation, type Policy } from '../src/core/access.ts'
-import type { Actor } from '../src/core/actor.ts'
 import type { DueReset } from '../src/core/store.ts'
 import type { User } from '../src/core/users/user.ts'
 import { profileOf } from '../src/core/users/user.ts'
 import { prefixes } from '../src/rest/serve.ts'
 import { secrets } from '../src/security/secrets.ts'
-import type { CompiledChange } from '../src/storage/entities/posts.ts'
 import { sql } from '../src/storage/sql.ts'
 import { registeredRoutes, startTestAppOn, type TestApp } from './support/app.ts'
 import { TestClock } from './support/clock.ts'
 import { engineKinds } from './support/engines.ts'
 import { onlyInFull } from './support/form.ts'
+import { read } from './support/graphql.ts'
 import { ask } from './support/http.ts'
 import { cheapPasswords } from './support/passwords.ts'
 import { assertRefusal } from './support/refusal.ts'
-import { logIn, send, somebody } from './support/rest.ts'
+import { bodyOf, logIn, send, somebody } from './support/rest.ts'
 import { shared } from './support/shared.ts'
 import { tablesOf } from './support/tables.ts'
 
@@ -184,7 +183,7 @@ class Stage implements AsyncDisposable {
   #keys = 0
   #tables: readonly string[] = []
   /** The tokens of all callers except the owner, who is a new user each time. */
-  readonly #tokens = new Map<Caller, string>()
+  readonly #tokens = new Map<Caller | 'author', string>()
 
   static async set(kind: (typeof engineKinds)[number], policy: Policy): Promise<Stage> {
     const clock = new TestClock()
@@ -210,6 +209,7 @@ class Stage implements AsyncDisposable {
     assert.equal((await this.request('GET /users/me', late, undefined, expiring)).status, 200)
     clock.pass(60_000)
     this.#tokens.set('other user', await this.tokenOf(await this.person()))
+    this.#tokens.set('author', await this.tokenOf(await this.person()))
     const admin = await this.person()
     await this.app.engine.write('setRole', { id: admin.id }, 'admin', 'a new version')
     this.#tokens.set('admin', await this.tokenOf(admin))
@@ -253,24 +253,21 @@ class Stage implements AsyncDisposable {
     return ask(this.app.url + path, { method, headers, ...(body !== undefined && { body: JSON.stringify(body) }) })
   }
 
-  /**
-   * The target of the operation: the user itself, or an order, payment, post or comment, created as its owner would do
-   * it.
-   */
+  /** The target of the operation: the user itself, or what the user has created. */
   async subject(about: Attempt['about'], owner: User): Promise<{ readonly id: number | string }> {
     if (about === undefined) return owner
     if (about === 'secret') return { id: await this.#secret(owner) }
-    const actor = await this.#actorOf(owner)
-    const created =
-      about === 'order'
-        ? await this.app.engine.write('createOrder', owner.id, [{ name: 'Chalk', quantity: 2, price: 3 }], actor)
-        : about === 'payment'
-          ? await this.app.engine.write('pay', actor, { cents: 100 }, null)
-          : about === 'post'
-            ? await this.#post(actor)
-            : await this.#comment(actor)
-    if (typeof created === 'string') return assert.fail(created)
-    return 'payment' in created ? created.payment : created
+    const token = await this.tokenOf(owner)
+    if (about === 'order') return bodyOf(await this.request('POST /users/:id/orders', owner, someItems(), token), 201)
+    if (about === 'payment') return bodyOf(await this.request('POST /payments', owner, { amount: 1 }, token), 201)
+    // The comment is on a post of another user, who may delete the comment too.
+    const author = about === 'post' ? token : this.#tokens.get('author')
+    const { post } = await read<Created>(this.app, 'mutation { post: createPost(title: "T", content: "C") { id } }', {
+      token: author,
+    })
+    if (about === 'post') return post
+    const addComment = `mutation { post: addComment(postId: ${post.id}, text: "Hi") { id } }`
+    return (await read<Created>(this.app, addComment, { token })).post
   }
 
   /** Others may have asked for mails, and the app sends them, too. */
@@ -281,26 +278,6 @@ class Stage implements AsyncDisposable {
       due = await this.app.engine.write('takeResets', [hash])
     }
     return secret
-  }
-
-  #post(actor: Actor): Promise<{ readonly id: number }> {
-    return this.#changed(actor, { kind: 'create a post', title: 'T', content: 'C', show })
-  }
-
-  /** The comment is on a post of another user, who may delete the comment too. */
-  async #comment(actor: Actor): Promise<{ readonly id: number }> {
-    const post = await this.#post(await this.#actorOf(await this.person(null)))
-    return this.#changed(actor, { kind: 'add a comment', postId: post.id, text: 'Hi', show })
-  }
-
-  async #changed(actor: Actor, change: CompiledChange): Promise<{ readonly id: number }> {
-    const made = await this.app.engine.write('changePosts', actor, [change])
-    return made === 'more' || 'refused' in made ? assert.fail(String(made)) : { id: Number(made[0]) }
-  }
-
-  async #actorOf({ id }: User): Promise<Actor> {
-    const [row] = await this.app.engine.read(sql`select token_mark from users where id = ${id}`)
-    return { kind: 'user', id, role: 'member', tokenVersion: String(row?.[0]) }
   }
 
   /** The data of a user, and the number of rows of each table. */
@@ -321,8 +298,9 @@ class Stage implements AsyncDisposable {
   }
 }
 
-/** The only field that is read of a new post or comment is its id. */
-const show = { text: 'select cast($1 as text)', values: [null], id: 0 }
+interface Created {
+  readonly post: { readonly id: string }
+}
 
 test('every operation of the access table has a row and a request in this test, and every route has an operation', async () => {
   for (const rows of [promised, attempts]) assert.deepEqual(Object.keys(rows).sort(), Object.keys(accessTable).sort())

@@ -84,9 +84,10 @@ test('.dockerignore lets through what deploy/Dockerfile copies, and nothing else
   assert.deepEqual(others.sort(), patterns.map(pattern => `!${pattern}`).sort())
 })
 
-test('the image of deploy/Dockerfile is healthy while it lives, and proxies ask whether it is ready', () => {
+test('the image of deploy/Dockerfile is healthy while it lives, proxies ask whether it is ready, and its Node is that of everything else', () => {
   assert.match(read('deploy/Dockerfile'), /^HEALTHCHECK .*\n.*\/health\/live`/m)
   assert.match(read('deploy/Caddyfile'), /health_uri \/health\/ready/)
+  assert.ok(read('deploy/Dockerfile').includes(`ARG BASE=node:${read('.node-version').trim()}-`))
 })
 
 test('the image of deploy/Dockerfile has every file that the documentation pages show', async () => {
@@ -97,10 +98,6 @@ test('the image of deploy/Dockerfile has every file that the documentation pages
       `${file} is not in the image`,
     )
   }
-})
-
-test('deploy/Dockerfile uses the same Node version as everything else', () => {
-  assert.ok(read('deploy/Dockerfile').includes(`ARG BASE=node:${read('.node-version').trim()}-`))
 })
 
 test('every metric in the alerts and on the dashboard is in the table of the guide', () => {
