@@ -1,36 +1,23 @@
 import assert from 'node:assert/strict'
-import { once } from 'node:events'
-import { connect, type Socket } from 'node:net'
 import { test } from 'node:test'
 import { startTestApp } from '../support/app.ts'
 import { RawConnection } from '../support/http.ts'
-import { within } from '../support/wait.ts'
 
 const request = (head = '') => `GET /users HTTP/1.1\r\nHost: localhost\r\n${head}\r\n`
-
-/** The first bytes of an answer; empty if the connection is closed instead. */
-function answerTo(socket: Socket, text: string): Promise<string> {
-  const { promise, resolve } = Promise.withResolvers<string>()
-  socket.once('data', data => resolve(String(data))).once('close', () => resolve(''))
-  socket.write(text)
-  return within(promise, 'an answer, or the end')
-}
 
 /** Connections that stay open until the test ends. */
 function connections(port: number) {
   const stack = new DisposableStack()
-  const open = async (localAddress = '127.0.0.1', allowHalfOpen = false): Promise<Socket> => {
-    const options = { port, host: '127.0.0.1', localAddress, allowHalfOpen }
-    const socket = stack.adopt(connect(options), each => each.destroy())
-    socket.on('error', () => {}).resume()
-    await once(socket, 'connect')
-    return socket
+  const open = async (localAddress?: string) => stack.use(await RawConnection.open(port, localAddress))
+  /** The first bytes of an answer on a new connection; empty if the connection is closed instead. */
+  const answer = async (text: string, localAddress?: string): Promise<string> => {
+    const connection = await open(localAddress)
+    connection.write(text)
+    await connection.until(() => connection.unread !== '')
+    return connection.unread
   }
-  /** Whether a request on a new connection is answered; otherwise the connection was closed without an answer. */
-  const answered = async (localAddress?: string, head?: string): Promise<boolean> => {
-    return (await answerTo(await open(localAddress), request(head))) !== ''
-  }
-  return { open, answered, [Symbol.dispose]: () => stack.dispose() }
+  const answered = async (localAddress?: string, head?: string) => (await answer(request(head), localAddress)) !== ''
+  return { open, answer, answered, [Symbol.dispose]: () => stack.dispose() }
 }
 
 test('a connection beyond CONNECTIONS_PER_CLIENT is closed at once, other clients have their own limit, and a closed connection makes room', async () => {
@@ -42,7 +29,7 @@ test('a connection beyond CONNECTIONS_PER_CLIENT is closed at once, other client
   assert.equal(await clients.answered(), false)
   assert.equal(await clients.answered(), false)
   assert.ok(await clients.answered('127.0.0.2'))
-  first.destroy()
+  first[Symbol.dispose]()
   // The service notices the close a moment later.
   let makesRoom = false
   for (let tries = 0; tries < 1_000 && !makesRoom; tries++) makesRoom = await clients.answered()
@@ -58,12 +45,9 @@ test('a WebSocket request that is refused still counts as a connection, and an o
   const upgrade = (version: string) =>
     `GET /graphql HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: ${version}\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Protocol: graphql-transport-ws\r\n\r\n`
   // The connection stays open until the client closes it, too, at most for a second.
-  const refused = await clients.open('127.0.0.1', true)
-  assert.match(await answerTo(refused, upgrade('12')), /^HTTP\/1.1 400 /)
+  assert.match(await clients.answer(upgrade('12')), /^HTTP\/1.1 400 /)
   assert.equal(await clients.answered(), false)
-  refused.destroy()
-  const other = await clients.open('127.0.0.2')
-  assert.match(await answerTo(other, upgrade('13')), /^HTTP\/1.1 101 /)
+  assert.match(await clients.answer(upgrade('13'), '127.0.0.2'), /^HTTP\/1.1 101 /)
   assert.ok(await clients.answered('127.0.0.2'))
 })
 

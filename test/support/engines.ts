@@ -100,10 +100,6 @@ export function postgresAt(url: string, drop: () => Promise<void> = async () => 
   }
 }
 
-export function databaseAt(kind: TestDatabase['kind'], location: string): TestDatabase {
-  return kind === 'sqlite' ? sqliteAt(location) : postgresAt(location)
-}
-
 function engineOptions({ observer, clock, timeouts = timeoutsOf(testTimeoutMs) }: OpenOptions = {}) {
   return { observer: { ...silent, ...observer }, clock: clock ?? { now: Date.now }, timeouts }
 }
