@@ -4,18 +4,17 @@ import { chmodSync } from 'node:fs'
 import type { IncomingMessage } from 'node:http'
 import { request } from 'node:https'
 import { text } from 'node:stream/consumers'
-import { after, before, describe, it, test } from 'node:test'
+import { describe, it, test } from 'node:test'
 import { Nginx, nginxMissing } from '../../deploy/nginx.ts'
 import { startTestApp } from '../support/app.ts'
 import { temporaryFolder } from '../support/folder.ts'
 import { query } from '../support/graphql.ts'
 import { createMember } from '../support/rest.ts'
+import { shared } from '../support/shared.ts'
 import { SocketClient } from '../support/sockets.ts'
 
 const skip = nginxMissing() ?? false
 const settings = { TRUST_PROXY: '127.0.0.1', RATE_LIMIT_PATHS: '/', RATE_LIMIT_MAX: '20', METRICS_TOKEN: 'the-token' }
-
-type Started = Awaited<ReturnType<typeof start>>
 
 interface Ask {
   readonly method?: string
@@ -25,7 +24,8 @@ interface Ask {
 }
 
 /** Two apps behind nginx, and a function that sends requests through it. */
-async function start(parts: AsyncDisposableStack) {
+async function start() {
+  await using parts = new AsyncDisposableStack()
   const folder = parts.use(temporaryFolder())
   chmodSync(folder.path, 0o711) // nginx runs as another user
   const apps = [parts.use(await startTestApp(settings)), parts.use(await startTestApp(settings))] as const
@@ -37,18 +37,13 @@ async function start(parts: AsyncDisposableStack) {
     const [answer] = (await once(asking, 'response')) as [IncomingMessage]
     return { status: answer.statusCode, headers: answer.headers, body: await text(answer) }
   }
-  return { apps, nginx, ask }
+  const all = parts.move()
+  return { apps, nginx, ask, [Symbol.asyncDispose]: () => all.disposeAsync() }
 }
 
 describe('deploy/nginx.conf, in front of two instances', { skip }, () => {
-  const parts = new AsyncDisposableStack()
-  let apps: Started['apps']
-  let nginx: Started['nginx']
-  let ask: Started['ask']
-  before(async () => {
-    ;({ apps, nginx, ask } = await start(parts))
-  })
-  after(() => parts.disposeAsync())
+  const proxy = shared(start)
+  const ask: typeof proxy.ask = (...asked) => proxy.ask(...asked)
 
   it("serves Duet's answers over TLS, and tells browsers to use only TLS", async () => {
     const { status, headers, body } = await ask('/health/ready')
@@ -82,13 +77,13 @@ describe('deploy/nginx.conf, in front of two instances', { skip }, () => {
   })
 
   it('passes WebSockets on, with their messages in both directions', async () => {
-    const members = await Promise.all(apps.map(createMember))
-    const options = { ca: nginx.certificate, localAddress: '127.0.0.7' }
-    using socket = await SocketClient.connect({ url: nginx.url }, options)
+    const members = await Promise.all(proxy.apps.map(createMember))
+    const options = { ca: proxy.nginx.certificate, localAddress: '127.0.0.7' }
+    using socket = await SocketClient.connect({ url: proxy.nginx.url }, options)
     const subscription = socket.begin('subscription { postAdded { title } }')
     const post = async (title: string) => {
       const mutation = `mutation { createPost(title: "${title}", content: "c") { title } }`
-      await Promise.all(apps.map((app, index) => query(app, mutation, { token: members[index]?.token })))
+      await Promise.all(proxy.apps.map((app, index) => query(app, mutation, { token: members[index]?.token })))
       return title
     }
     await subscription.listening(post)
@@ -101,11 +96,11 @@ describe('deploy/nginx.conf, in front of two instances', { skip }, () => {
 test('deploy/nginx.conf continues with one instance, uses one that is back at once, and answers with a JSON error if there is none', {
   skip,
 }, async () => {
-  await using parts = new AsyncDisposableStack()
-  const { apps, ask } = await start(parts)
+  await using proxy = await start()
+  const { apps, ask } = proxy
   await apps[0][Symbol.asyncDispose]()
   for (let times = 0; times < 10; times++) assert.equal((await ask('/health/ready')).status, 200) // nginx learns of it
-  const again = parts.use(await startTestApp({ ...settings, PORT: String(apps[0].port) }))
+  await using again = await startTestApp({ ...settings, PORT: String(apps[0].port) })
   await apps[1][Symbol.asyncDispose]()
   for (let times = 0; times < 10; times++) {
     const { status } = await ask('/payments', { method: 'POST', localAddress: '127.0.0.8' })

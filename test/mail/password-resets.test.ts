@@ -139,17 +139,14 @@ test('secrets, e-mails and passwords of mail servers reach neither the log nor m
   const secret = 'S3cret-that-is-exactly-forty-three-chars-xx'
   const SMTP_URL = 'smtp://user:hunter2@127.0.0.1:1' // where nobody listens
   const mail = { SMTP_URL, MAIL_FROM: 'duet@example.com', PUBLIC_URL: 'https://duet.example' }
-  await using app = await startTestAppOn(
-    sqlite,
-    { ...unlimited, ...mail, LOG_LEVEL: 'trace', SLOW_OPERATION_MS: '1' },
-    often,
-  )
+  const env = { ...unlimited, ...mail, LOG_LEVEL: 'trace', SLOW_OPERATION_MS: '1' }
+  await using app = await startTestAppOn(sqlite, env, often)
   const { email } = await createMember(app)
   await ask(app, email)
   const path = `/password-resets/${secret}`
-  const odd = ['/x', '/api', '/Password-Resets', '/password-resets/'].map(prefix => `${prefix}/${secret}.`)
-  const cuts = [path.slice(0, 37), path.replace('/S', '/%53'), `${path}/`, path.toUpperCase()]
-  for (const each of [path, `/api${path}`, ...odd, ...cuts])
+  const odd = [`/Password-Resets/${secret}`, `/x/${secret}`, `/password-resets//${secret}.`]
+  const changed = [path.slice(0, 37), path.replace('/S', '/%53'), `${path}/`]
+  for (const each of [path, `/api${path}`, ...odd, ...changed])
     for (const method of ['PUT', 'GET', 'DELETE']) await send(app, `${method} ${each}`, { password })
   await sendText(app, `PUT ${path}`, '{"password":')
   await waitUntil(() => app.logs.some(({ msg }) => msg === 'A mail could not be sent. It is tried again'))
