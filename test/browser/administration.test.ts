@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict'
-import { after, before, describe, it } from 'node:test'
-import type { Browser, Route } from 'playwright-core'
-import { startTestApp } from '../support/app.ts'
-import { browserMissing, startBrowser } from '../support/browser.ts'
+import { before, describe, it } from 'node:test'
+import type { Route } from 'playwright-core'
+import { browserMissing } from '../support/browser.ts'
 import { read } from '../support/graphql.ts'
 import {
   bodyOf,
@@ -16,34 +15,28 @@ import {
   type UserBody,
 } from '../support/rest.ts'
 import { waitUntil } from '../support/wait.ts'
-import { ConsolePage, holdOne, password } from './console-page.ts'
-
-const ada = 'ada@example.com'
-const grace = 'grace@example.com'
+import {
+  ada,
+  type ConsolePage,
+  focus,
+  grace,
+  holdAnswer,
+  holdOne,
+  password,
+  settle,
+  startConsole,
+} from './console-page.ts'
 
 describe('the administration in the console', { skip: browserMissing }, () => {
-  let app: Awaited<ReturnType<typeof startTestApp>>
-  let browser: Browser
+  const currency = { CURRENCY: 'EUR', CURRENCY_DIGITS: '2' }
+  const { app, open: openConsole } = startConsole({ ACCESS_POLICY: 'enforced', ...currency })
   let token: string
   before(async () => {
-    app = await startTestApp({
-      DEMO_DATA: 'true',
-      ACCESS_POLICY: 'enforced',
-      CURRENCY: 'EUR',
-      CURRENCY_DIGITS: '2',
-      RATE_LIMIT_MAX: '0',
-      LOGIN_LIMIT_MAX: '0',
-    })
-    browser = await startBrowser()
     token = await logIn(app, ada, password)
   })
-  after(async () => {
-    await browser?.close()
-    await app?.[Symbol.asyncDispose]()
-  })
 
-  const open = (tab: string, as = ada, options: Parameters<typeof ConsolePage.open>[2] = {}) =>
-    ConsolePage.open(browser, app.url, { tab: `/${tab}`, as, ...options })
+  const open = (tab: string, as = ada, options: Parameters<typeof openConsole>[0] = {}) =>
+    openConsole({ tab: `/${tab}`, as, ...options })
   const rows = (view: ConsolePage) => view.page.locator('.listing tbody tr:not(.below)')
   const firstCells = async (view: ConsolePage) =>
     (await rows(view).locator('td:first-child').allInnerTexts()).map(text => text.split('\n').at(-1)?.trim())
@@ -72,7 +65,7 @@ describe('the administration in the console', { skip: browserMissing }, () => {
     await waitUntil(async () => (await rows(view).count()) === 1)
     release()
     await late
-    await page.evaluate('new Promise(resolve => setTimeout(resolve))')
+    await settle(page)
     assert.deepEqual(await firstCells(view), [`Monika #${await idOf('monika@mo.example')}`])
     await page.locator('[aria-live=polite]').getByText('Found: 1', { exact: true }).waitFor({ state: 'attached' })
 
@@ -380,7 +373,7 @@ describe('the administration in the console', { skip: browserMissing }, () => {
     const refused = page.waitForResponse(/\/users\/\d+\/orders$/)
     await view.button('Place the order').click()
     await refused
-    await page.evaluate('new Promise(resolve => setTimeout(resolve))')
+    await settle(page)
     assert.match(await dialog.innerText(), /Items\[0\]\.name must/) // no field has this name
     await dialog.getByLabel('Item', { exact: true }).fill('Paper tape')
     await view.button('Another item').click()
@@ -468,30 +461,20 @@ describe('the administration in the console', { skip: browserMissing }, () => {
     const { page } = view
     await view.button('Pay €3.60').waitFor()
     await page.getByRole('article').getByRole('link', { name: 'Ada Lovelace' }).waitFor()
-    const [answered, held] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
     const itself = new RegExp(`/orders/${one.id}$`)
-    const late = async (route: Route) => {
-      const response = await route.fetch()
-      answered.resolve()
-      await held.promise
-      await route.fulfill({ response })
-    }
-    await page.route(itself, late, { times: 1 })
-    await page.evaluate("dispatchEvent(new Event('focus'))")
-    await answered.promise
+    const late = await holdAnswer(page, itself)
+    await focus(page)
+    await late.answered
     await view.button('Pay €3.60').click()
     await page.getByText('Difference Express').waitFor()
-    const arrived = page.waitForResponse(itself)
-    held.resolve() // it was read before the payment
-    await arrived
-    await page.evaluate('new Promise(resolve => setTimeout(resolve))')
+    await late.send() // it was read before the payment
     await page.getByRole('article').getByText('Paid and shipped', { exact: true }).first().waitFor()
     assert.equal(await view.button(/^(Pay|Cancel)/).count(), 0)
     await page.goto(`${app.url}/console#/orders/${other.id}`)
     await view.button('Cancel the order').waitFor()
     const asked: string[] = []
     page.on('request', request => asked.push(request.url()))
-    await page.evaluate("dispatchEvent(new Event('focus'))")
+    await focus(page)
     await view.button('Cancel the order').click()
     await view.button('Keep it').click()
     await view.button('Cancel the order').click()
@@ -505,94 +488,83 @@ describe('the administration in the console', { skip: browserMissing }, () => {
     await page.reload()
     await page.getByText('There is no such order').waitFor()
     const again = page.waitForResponse(new RegExp(`/orders/${other.id}$`))
-    await page.evaluate("dispatchEvent(new Event('focus'))")
+    await focus(page)
     await again
-    await page.evaluate('new Promise(resolve => setTimeout(resolve))')
+    await settle(page)
     assert.equal(await page.getByRole('alert').count(), 0) // it is still absent
   })
 
   it('says what became of an order that another window cancelled or paid, and takes its buttons away', async () => {
     await using view = await open('orders')
-    await using other = await open('orders')
-    const stale = async (last: 'Pay €3.60' | 'Cancel the order', meanwhile: (id: number) => Promise<unknown>) => {
+    const { page } = view
+    const show = (id: number) => page.goto(`${app.url}/console#/orders/${id}`)
+    const notice = page.getByRole('article').getByRole('alert')
+    const payElsewhere = (id: number) => payOrder(app, id, undefined, token)
+    const cancelElsewhere = (id: number) => send(app, `DELETE /orders/${id}`, undefined, token)
+    for (const [action, meanwhile, said] of [
+      ['Pay €3.60', cancelElsewhere, 'This order was cancelled meanwhile. Nothing is paid.'],
+      ['Pay €3.60', payElsewhere, 'This order was paid and shipped meanwhile. Nothing is paid twice.'],
+      ['Cancel the order', payElsewhere, 'This order was paid and shipped meanwhile. It can no longer be cancelled.'],
+    ] as const) {
       const { id } = await order(1)
-      for (const each of [view, other]) await each.page.goto(`${app.url}/console#/orders/${id}`)
-      await view.button(last).waitFor()
-      await other.button('Pay €3.60').waitFor()
+      await show(id)
+      await page.getByRole('heading', { name: `Order ${id}` }).waitFor()
+      await view.button(action).waitFor()
       await meanwhile(id)
-      await view.button(last).click()
-      const question = view.page.getByRole('dialog')
-      if (last === 'Cancel the order') await question.getByRole('button', { name: last }).click()
-      const notice = view.page.getByRole('article').getByRole('alert')
+      await view.button(action).click()
+      if (meanwhile === payElsewhere && action !== 'Pay €3.60')
+        await page.getByRole('dialog').getByRole('button', { name: action }).click()
       await notice.waitFor()
+      assert.equal(await notice.innerText(), said)
       assert.equal(await view.button(/^(Pay|Cancel)/).count(), 0)
-      assert.equal(await view.page.locator('.toast').count(), 0) // it was somebody else
-      return notice.innerText()
+      assert.equal(await page.locator('.toast').count(), 0) // it was somebody else
     }
-    const cancelElsewhere = async () => {
-      await other.button('Cancel the order').click()
-      await other.page.getByRole('dialog').getByRole('button', { name: 'Cancel the order' }).click()
-      await other.page.getByText('Cancelled', { exact: true }).waitFor()
-    }
-    const payElsewhere = async () => {
-      await other.button('Pay €3.60').click()
-      await other.page.getByText('Difference Express').waitFor()
-    }
-    assert.equal(await stale('Pay €3.60', cancelElsewhere), 'This order was cancelled meanwhile. Nothing is paid.')
-    assert.equal(
-      await stale('Pay €3.60', payElsewhere),
-      'This order was paid and shipped meanwhile. Nothing is paid twice.',
-    )
-    assert.equal(
-      await stale('Cancel the order', payElsewhere),
-      'This order was paid and shipped meanwhile. It can no longer be cancelled.',
-    )
-    await view.page.getByText('Difference Express').waitFor() // and it shows the present state
+    await page.getByText('Difference Express').waitFor() // and it shows the present state
 
-    const gone = await order(1)
-    const { id } = await order(1)
-    await view.page.goto(`${app.url}/console#/orders`)
-    await view.page.reload()
+    const [gone, { id }] = [await order(1), await order(1)]
+    await page.goto(`${app.url}/console#/orders`)
+    await page.reload()
     await view.button(`Items of order ${gone.id}`).waitFor()
-    await send(app, `DELETE /orders/${gone.id}`, undefined, token)
+    await cancelElsewhere(gone.id)
     await view.button(`Items of order ${gone.id}`).click()
-    await view.page.getByText('This order was cancelled meanwhile.', { exact: true }).waitFor()
+    await page.getByText('This order was cancelled meanwhile.', { exact: true }).waitFor()
     assert.match(await rows(view).nth(1).innerText(), new RegExp(`Order ${gone.id}[\\s\\S]*Cancelled`))
     assert.equal(await view.button(/^(Pay|Cancel)/).count(), 0)
     await view.button(`Items of order ${id}`).click()
     await view.button('Pay €3.60').waitFor()
-    await other.page.goto(`${app.url}/console#/orders/${id}`)
-    await other.page.getByText('Total').waitFor()
-    await send(app, `DELETE /orders/${id}`, undefined, token)
-    await other.page.evaluate("dispatchEvent(new Event('focus'))") // its user comes back to it
-    await other.page.getByRole('article').getByText('Cancelled', { exact: true }).waitFor()
-    assert.equal(await other.button(/^(Pay|Cancel)/).count(), 0)
+    await cancelElsewhere(id)
     await view.button('Pay €3.60').click()
-    await view.page.getByText('This order was cancelled meanwhile. Nothing is paid.').waitFor()
+    await page.getByText('This order was cancelled meanwhile. Nothing is paid.').waitFor()
     assert.match(await rows(view).first().innerText(), new RegExp(`Order ${id}[\\s\\S]*Cancelled`))
     assert.equal(await view.button('Pay €3.60').count(), 0)
 
-    const { id: lost } = await order(1)
+    const left = await order(1)
+    await show(left.id)
+    await view.button('Pay €3.60').waitFor()
+    await cancelElsewhere(left.id)
+    await focus(page) // its user comes back to it
+    await page.getByRole('article').getByText('Cancelled', { exact: true }).waitFor()
+    assert.equal(await view.button(/^(Pay|Cancel)/).count(), 0)
+
     const loseAnswer = async (route: Route) => {
       await route.fetch()
       await route.fulfill({ status: 503, headers: { 'retry-after': '60' } })
     }
-    await other.page.goto(`${app.url}/console#/orders/${lost}`)
-    await other.page.route(/\/payment$/, loseAnswer, { times: 1 })
-    await other.button('Pay €3.60').click()
-    await other.button('Try again').click()
-    await other.page.getByText('Difference Express').waitFor()
+    await show((await order(1)).id)
+    await page.route(/\/payment$/, loseAnswer, { times: 1 })
+    await view.button('Pay €3.60').click()
+    await view.button('Try again').click()
+    await page.getByText('Difference Express').waitFor()
 
-    const { id: paid } = await order(1)
-    await other.page.goto(`${app.url}/console#/orders/${paid}`)
-    await other.page.route(/\/payment$/, route => route.fulfill({ status: 409 }), { times: 1 })
-    await other.button('Pay €3.60').click()
-    const unpaid = other.page.getByText('Nothing is paid yet.')
+    await show((await order(1)).id)
+    await page.route(/\/payment$/, route => route.fulfill({ status: 409 }), { times: 1 })
+    await view.button('Pay €3.60').click()
+    const unpaid = page.getByText('Nothing is paid yet.')
     await unpaid.waitFor()
-    await other.button('Pay €3.60').click()
-    await other.page.getByText('Difference Express').waitFor()
+    await view.button('Pay €3.60').click()
+    await page.getByText('Difference Express').waitFor()
     assert.equal(await unpaid.count(), 0) // it is paid now
-    for (const each of [view, other]) each.assertNoTroubles({ refusals: true })
+    view.assertNoTroubles({ refusals: true })
   })
 
   it('lists payments newest first, page by page, makes one, and shows that sending it again pays nothing twice', async () => {
@@ -671,7 +643,7 @@ describe('the administration in the console', { skip: browserMissing }, () => {
     await waitUntil(async () => (await rows(view).getByText('Paid and shipped').count()) === 0)
     late()
     await answered
-    await page.evaluate('new Promise(resolve => setTimeout(resolve))')
+    await settle(page)
     assert.equal(await rows(view).getByText('Paid and shipped').count(), 0)
 
     const leave = await holdOne(page, /status=shipped/)
@@ -682,11 +654,11 @@ describe('the administration in the console', { skip: browserMissing }, () => {
     const all = page.waitForResponse(/\/orders\?(?!.*status)/)
     await view.show('Orders')
     await all
-    await page.evaluate('new Promise(resolve => setTimeout(resolve))')
+    await settle(page)
     const shown = await firstCells(view)
     leave()
     await tooLate
-    await page.evaluate('new Promise(resolve => setTimeout(resolve))')
+    await settle(page)
     assert.deepEqual(await firstCells(view), shown)
 
     await view.show('Payments')

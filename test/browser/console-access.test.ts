@@ -1,17 +1,15 @@
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
-import { after, before, describe, it } from 'node:test'
-import type { Browser, Page } from 'playwright-core'
-import { startTestApp } from '../support/app.ts'
-import { browserMissing, startBrowser } from '../support/browser.ts'
+import { describe, it } from 'node:test'
+import type { Page } from 'playwright-core'
+import { browserMissing } from '../support/browser.ts'
 import { onlyInFull } from '../support/form.ts'
 import { read } from '../support/graphql.ts'
 import { createUser, logIn } from '../support/rest.ts'
 import { waitUntil } from '../support/wait.ts'
-import { ConsolePage } from './console-page.ts'
+import { ada, type ConsolePage, startConsole } from './console-page.ts'
 
-const ada = 'ada@example.com'
 const tabs = ['Feed', 'Users', 'Orders', 'Payments', 'Requests', 'Health']
 const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
 
@@ -32,18 +30,7 @@ async function findings(page: Page, options: object = {}): Promise<readonly stri
 }
 
 describe('the console, for all users', { skip: browserMissing }, () => {
-  let app: Awaited<ReturnType<typeof startTestApp>>
-  let browser: Browser
-  before(async () => {
-    app = await startTestApp({ DEMO_DATA: 'true', RATE_LIMIT_MAX: '0', LOGIN_LIMIT_MAX: '0' })
-    browser = await startBrowser()
-  })
-  after(async () => {
-    await browser?.close()
-    await app?.[Symbol.asyncDispose]()
-  })
-
-  const open = (options: Parameters<typeof ConsolePage.open>[2] = {}) => ConsolePage.open(browser, app.url, options)
+  const { app, open } = startConsole()
 
   /** Opens comments, a payment and the account's menu, so that more of the page is checked. */
   async function fill(view: ConsolePage, tab: string): Promise<void> {
@@ -191,61 +178,6 @@ describe('the console, for all users', { skip: browserMissing }, () => {
       await view.page.locator('main h1').filter({ hasNotText: 'Order' }).waitFor()
       assert.equal(await view.page.evaluate('document.documentElement.scrollWidth'), 375, place)
     }
-    view.assertNoTroubles()
-  })
-
-  it('can be used with the keyboard alone, and moves the focus to the place where the user continues', {
-    skip: onlyInFull,
-  }, async () => {
-    await using view = await open({ as: ada })
-    const { page } = view
-    const focused = () =>
-      page.evaluate<string>(
-        `document.activeElement.getAttribute('aria-label') ?? document.activeElement.textContent.trim().slice(0, 30)`,
-      )
-    await view.post('Testing shows the presence of bugs').waitFor()
-    await page.keyboard.press('Tab')
-    assert.equal(await focused(), 'Skip to the content')
-    await page.keyboard.press('Enter')
-    assert.equal(await page.evaluate('document.activeElement.tagName'), 'MAIN')
-    await page.keyboard.press('Tab')
-    assert.match(await focused(), /Write a post$/)
-    await page.keyboard.press('Enter')
-    await page.keyboard.type('By keyboard')
-    await page.keyboard.press('Tab')
-    await page.keyboard.type('All of it.')
-    await page.keyboard.press('Tab')
-    await page.keyboard.press('Tab')
-    assert.equal(await focused(), 'Publish')
-    await page.keyboard.press('Enter')
-    await view.post('By keyboard').waitFor()
-
-    await view.button('Edit “By keyboard”').focus()
-    await page.keyboard.press('Enter')
-    await page.getByRole('form', { name: 'Edit the post' }).waitFor()
-    await page.keyboard.press('End')
-    await page.keyboard.type(', changed') // the title has the focus
-    await page.keyboard.press('Enter')
-    await view.post('By keyboard, changed').waitFor()
-
-    await view.button('Delete “By keyboard, changed”').focus()
-    await page.keyboard.press('Enter')
-    await page.getByRole('dialog', { name: 'Delete this post?' }).waitFor()
-    await page.keyboard.press('Escape')
-    await waitUntil(async () => (await focused()) === 'Delete “By keyboard, changed”')
-    assert.equal(await view.post('By keyboard, changed').count(), 1)
-    await page.keyboard.press('Enter')
-    await view.button('Delete the post').focus()
-    await page.keyboard.press('Enter')
-    await view.post('By keyboard, changed').waitFor({ state: 'detached' })
-    await waitUntil(async () => (await page.evaluate('document.activeElement.tagName')) === 'MAIN')
-
-    await page.getByRole('link', { name: 'Users', exact: true }).focus()
-    await page.keyboard.press('Enter')
-    await page.getByRole('heading', { name: 'Users', level: 1 }).waitFor()
-    await waitUntil(async () => (await page.evaluate('document.activeElement.tagName')) === 'MAIN')
-    assert.equal(await page.title(), 'Users · Duet console')
-    assert.deepEqual(await page.getByRole('link', { name: 'Users', exact: true }).getAttribute('aria-current'), 'page')
     view.assertNoTroubles()
   })
 })

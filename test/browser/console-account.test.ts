@@ -1,39 +1,21 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
-import type { Browser, Page, Request } from 'playwright-core'
+import type { Page, Request } from 'playwright-core'
 import { type MailServer, startMailServer } from '../mail/mail-server.ts'
 import { startTestApp } from '../support/app.ts'
-import { browserMissing, startBrowser } from '../support/browser.ts'
+import { browserMissing } from '../support/browser.ts'
 import { tokenKeys } from '../support/keys.ts'
 import { bodyOf, createOrder, createUser, logIn, send, somebody } from '../support/rest.ts'
 import { waitUntil } from '../support/wait.ts'
-import { ConsolePage, failOne, password } from './console-page.ts'
-
-const ada = 'ada@example.com'
-const grace = 'grace@example.com'
+import { ada, ConsolePage, failOne, grace, password, startConsole } from './console-page.ts'
 
 describe('accounts in the console', { skip: browserMissing }, () => {
-  let app: Awaited<ReturnType<typeof startTestApp>>
   let mail: MailServer
-  let browser: Browser
   before(async () => {
     mail = await startMailServer()
-    app = await startTestApp({
-      ...mail.env,
-      DEMO_DATA: 'true',
-      ACCESS_POLICY: 'enforced',
-      RATE_LIMIT_MAX: '0',
-      LOGIN_LIMIT_MAX: '0',
-    })
-    browser = await startBrowser()
   })
-  after(async () => {
-    await browser?.close()
-    await app?.[Symbol.asyncDispose]()
-    await mail?.[Symbol.asyncDispose]()
-  })
-
-  const open = (options: Parameters<typeof ConsolePage.open>[2] = {}) => ConsolePage.open(browser, app.url, options)
+  after(() => mail?.[Symbol.asyncDispose]())
+  const { app, open } = startConsole(() => ({ ...mail.env, ACCESS_POLICY: 'enforced' }))
   const places = (page: Page) => page.getByRole('navigation', { name: 'Console' }).getByRole('link').allInnerTexts()
   const described = async (page: Page, label: string) => {
     const ids = await page.getByLabel(label, { exact: true }).getAttribute('aria-describedby')
@@ -144,7 +126,7 @@ describe('accounts in the console', { skip: browserMissing }, () => {
   it('says so where only admins create accounts, and where no mail is set up', async () => {
     const production = { NODE_ENV: 'production', EXPLORERS: 'on', TOKEN_KEYS: tokenKeys }
     await using closed = await startTestApp({ ...production, SIGN_UP: 'closed' })
-    await using view = await ConsolePage.open(browser, closed.url, { tab: '/sign-up' })
+    await using view = await ConsolePage.open(closed.url, { tab: '/sign-up' })
     const { page } = view
     await page.getByText('Here only admins create accounts').waitFor()
     assert.equal(await page.getByRole('tab').count(), 0)

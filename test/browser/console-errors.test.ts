@@ -1,35 +1,15 @@
 import assert from 'node:assert/strict'
-import { after, before, describe, it } from 'node:test'
-import type { Browser } from 'playwright-core'
+import { describe, it } from 'node:test'
 import { Wire } from '../faults/wire.ts'
 import { startTestApp } from '../support/app.ts'
-import { browserMissing, startBrowser } from '../support/browser.ts'
-import { onlyInFull } from '../support/form.ts'
+import { browserMissing } from '../support/browser.ts'
 import { bodyOf, createUser, logIn, send } from '../support/rest.ts'
 import { waitUntil, within } from '../support/wait.ts'
-import { ConsolePage, password } from './console-page.ts'
-
-const ada = 'ada@example.com'
+import { ada, ConsolePage, password, startConsole } from './console-page.ts'
 
 describe('the console, when a request fails', { skip: browserMissing }, () => {
-  let app: Awaited<ReturnType<typeof startTestApp>>
-  let browser: Browser
-  before(async () => {
-    app = await startTestApp({
-      DEMO_DATA: 'true',
-      RATE_LIMIT_PATHS: '/users',
-      RATE_LIMIT_MAX: '50',
-      RATE_LIMIT_WINDOW_MS: '4000',
-      LOGIN_LIMIT_MAX: '0',
-    })
-    browser = await startBrowser()
-  })
-  after(async () => {
-    await browser?.close()
-    await app?.[Symbol.asyncDispose]()
-  })
-
-  const open = (options: Parameters<typeof ConsolePage.open>[2] = {}) => ConsolePage.open(browser, app.url, options)
+  const limit = { RATE_LIMIT_PATHS: '/users', RATE_LIMIT_MAX: '50', RATE_LIMIT_WINDOW_MS: '4000' }
+  const { app, open } = startConsole(limit)
 
   async function endSessions(): Promise<void> {
     const { status } = await send(app, 'DELETE /tokens', undefined, await logIn(app, ada, password))
@@ -95,6 +75,10 @@ describe('the console, when a request fails', { skip: browserMissing }, () => {
     await publishWithoutSession()
     assert.equal(await ended.getByLabel('E-mail').inputValue(), ada)
     assert.equal(await ended.getByRole('tab').count(), 0) // a new account could not go on
+    await ended.getByLabel('Password').fill('wrong password')
+    await ended.getByRole('button', { name: 'Sign in' }).click()
+    await ended.getByText('The e-mail or the password is wrong.').waitFor()
+    assert.equal(await ended.getByLabel('E-mail').inputValue(), ada)
     await view.fillIn(ada)
     await view.post('Sent with an old token').waitFor()
     assert.equal(await view.post('Sent with an old token').count(), 1)
@@ -132,7 +116,7 @@ describe('the console, when a request fails', { skip: browserMissing }, () => {
   it('takes the banner away with the first answer after an outage, even before events arrive again', async () => {
     await using proxy = await Wire.to(new URL(app.url))
     const options = { tab: '/requests', offline: false } // with its own browser context, because of the clock
-    await using view = await ConsolePage.open(browser, `http://127.0.0.1:${proxy.port}`, options)
+    await using view = await ConsolePage.open(`http://127.0.0.1:${proxy.port}`, options)
     const { page } = view
     const banner = page.getByText('The service cannot be reached')
     await page.getByText('Live', { exact: true }).waitFor()
@@ -166,7 +150,7 @@ describe('the console, when a request fails', { skip: browserMissing }, () => {
     const settings = { RATE_LIMIT_PATHS: '/graphql', RATE_LIMIT_MAX: '30', RATE_LIMIT_WINDOW_MS: '3000' }
     await using limited = await startTestApp(settings, { clock })
     await using proxy = await Wire.to(new URL(limited.url))
-    await using view = await ConsolePage.open(browser, `http://127.0.0.1:${proxy.port}`, { tab: '/requests' })
+    await using view = await ConsolePage.open(`http://127.0.0.1:${proxy.port}`, { tab: '/requests' })
     const { page } = view
     await page.getByText('Live', { exact: true }).waitFor()
     while ((await send(limited, 'POST /graphql', { query: '{ __typename }' })).status !== 429) {}
@@ -228,32 +212,6 @@ describe('the console, when a request fails', { skip: browserMissing }, () => {
     await page.getByRole('region', { name: 'Profile' }).getByText('41', { exact: true }).waitFor()
     assert.deepEqual(await stored(), { ...user, name: 'Mary Greig', email: 'somerville@example.com', age: 41 })
     await view.account.getByText('somerville@example.com', { exact: true }).waitFor({ state: 'attached' }) // in its menu
-    view.assertNoTroubles({ refusals: true })
-  })
-
-  it('shows which input is wrong, and keeps the input', { skip: onlyInFull }, async () => {
-    await using view = await open({ tab: 'users' })
-    const { page } = view
-    await view.button('New user').click()
-    await page.getByLabel('Name', { exact: true }).fill('Somebody')
-    await page.getByLabel('E-mail', { exact: true }).fill(ada)
-    await page.getByLabel('Password').fill('long enough')
-    await view.button('Create').click()
-    await page.getByText('E-mail is already in use.').waitFor()
-    assert.equal(await page.getByLabel('Name', { exact: true }).inputValue(), 'Somebody')
-    view.assertNoTroubles({ refusals: true })
-  })
-
-  it('says that a password was wrong, and keeps the e-mail', async () => {
-    await using view = await open({ tab: 'users' })
-    const { page } = view
-    const dialog = page.getByRole('dialog')
-    await view.button('Sign in').click()
-    await dialog.getByLabel('E-mail').fill(ada)
-    await dialog.getByLabel('Password').fill('wrong password')
-    await dialog.getByRole('button', { name: 'Sign in' }).click()
-    await page.getByText('The e-mail or the password is wrong.').waitFor()
-    assert.equal(await dialog.getByLabel('E-mail').inputValue(), ada)
     view.assertNoTroubles({ refusals: true })
   })
 })

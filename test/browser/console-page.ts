@@ -1,14 +1,20 @@
 import assert from 'node:assert/strict'
-import type { Browser, BrowserContextOptions, Page, Route } from 'playwright-core'
+import { after } from 'node:test'
+import type { BrowserContextOptions, Page, Route } from 'playwright-core'
+import { startTestApp } from '../support/app.ts'
 import { type OpenPage, openPage } from '../support/browser.ts'
 import { logIn } from '../support/rest.ts'
+import { shared } from '../support/shared.ts'
+import { leaveBrowser, sharedBrowser } from '../support/shared-browser.ts'
 
 export const password = 'demo-password'
+export const ada = 'ada@example.com'
+export const grace = 'grace@example.com'
 
 /** The messages that a browser itself prints for failed requests. */
 const ofTheBrowser = /^Failed to load resource|^WebSocket connection to .* failed|^WebSocket is already in CLOSING/
 
-interface ConsoleOptions extends BrowserContextOptions {
+export interface ConsoleOptions extends BrowserContextOptions {
   readonly tab?: string
   readonly as?: string
   /** Runs before the scripts of the page. */
@@ -31,10 +37,10 @@ export class ConsolePage implements AsyncDisposable {
 
   /** Opens a tab of the console, as a signed-in user or without a user. */
   static async open(
-    browser: Browser,
     url: string,
     { tab = 'feed', as, script = '', ...options }: ConsoleOptions = {},
   ): Promise<ConsolePage> {
+    const browser = await sharedBrowser()
     const token = as === undefined ? undefined : await logIn({ url }, as, password)
     const address = `${url}/console#${tab}`
     const opened = new ConsolePage(await openPage(browser, address, { ...options, script: begin(token) + script }))
@@ -86,6 +92,26 @@ export class ConsolePage implements AsyncDisposable {
   }
 }
 
+type Env = Readonly<Record<string, string>>
+
+/** The app of all tests of a suite, with the demo data, and its console. */
+export function startConsole(env: Env | (() => Env) = {}) {
+  const usual = { DEMO_DATA: 'true', RATE_LIMIT_MAX: '0', LOGIN_LIMIT_MAX: '0' }
+  const app = shared(() => startTestApp({ ...usual, ...(typeof env === 'function' ? env() : env) }))
+  after(leaveBrowser)
+  return { app, open: (options: ConsoleOptions = {}) => ConsolePage.open(app.url, options) }
+}
+
+/** After a turn of the event loop of the page, it has used the answers that have arrived. */
+export async function settle(page: Page): Promise<void> {
+  await page.evaluate('new Promise(resolve => setTimeout(resolve))')
+}
+
+/** The user comes back to the window. */
+export async function focus(page: Page): Promise<void> {
+  await page.evaluate("dispatchEvent(new Event('focus'))")
+}
+
 /** Fails the next request with such a text, as if the connection broke. */
 export async function failOne(page: Page, text: string): Promise<void> {
   let isOver = false
@@ -94,6 +120,25 @@ export async function failOne(page: Page, text: string): Promise<void> {
     isOver = true
     return route.abort()
   })
+}
+
+/** Holds the answer to one request to such an address, until the test sends it. */
+export async function holdAnswer(page: Page, address: RegExp) {
+  const [answered, held] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+  const late = async (route: Route) => {
+    const response = await route.fetch()
+    answered.resolve()
+    await held.promise
+    await route.fulfill({ response })
+  }
+  await page.route(address, late, { times: 1 })
+  const send = async () => {
+    const arrived = page.waitForResponse(address)
+    held.resolve()
+    await arrived
+    await settle(page)
+  }
+  return { answered: answered.promise, send }
 }
 
 /** Holds one request to such an address, until the returned function is called. */

@@ -1,18 +1,12 @@
 import assert from 'node:assert/strict'
-import { after, before, describe, it } from 'node:test'
-import type { Browser, Locator, Route } from 'playwright-core'
+import { before, describe, it } from 'node:test'
+import type { Locator } from 'playwright-core'
 import { Wire } from '../faults/wire.ts'
-import { startTestApp } from '../support/app.ts'
-import { browserMissing, startBrowser } from '../support/browser.ts'
-import { sqlite } from '../support/engines.ts'
-import { onlyInFull } from '../support/form.ts'
+import { browserMissing } from '../support/browser.ts'
 import { read } from '../support/graphql.ts'
 import { logIn } from '../support/rest.ts'
 import { waitUntil } from '../support/wait.ts'
-import { ConsolePage, failOne, password } from './console-page.ts'
-
-const ada = 'ada@example.com'
-const grace = 'grace@example.com'
+import { ada, ConsolePage, failOne, grace, password, startConsole } from './console-page.ts'
 
 const texts = {
   write: 'mutation ($title: String!, $content: String!) { done: createPost(title: $title, content: $content) { id } }',
@@ -25,20 +19,11 @@ const texts = {
 }
 
 describe('posts in the console', { skip: browserMissing }, () => {
-  let app: Awaited<ReturnType<typeof startTestApp>>
-  let browser: Browser
+  const { app, open } = startConsole()
   let token: string
   before(async () => {
-    app = await startTestApp({ DEMO_DATA: 'true', RATE_LIMIT_MAX: '0', LOGIN_LIMIT_MAX: '0' })
-    browser = await startBrowser()
     token = await logIn(app, grace, password)
   })
-  after(async () => {
-    await browser?.close()
-    await app?.[Symbol.asyncDispose]()
-  })
-
-  const open = (options: Parameters<typeof ConsolePage.open>[2] = {}) => ConsolePage.open(browser, app.url, options)
 
   /** A change by Grace, somewhere else. Returns the id of what it made. */
   const elsewhere = async (what: keyof typeof texts, variables: object) => {
@@ -110,6 +95,10 @@ describe('posts in the console', { skip: browserMissing }, () => {
     const both = async (what: (article: Locator) => Locator) => {
       for (const view of [feed, alone]) await what(view.post('Changed by Grace')).waitFor()
     }
+    await write('Written elsewhere')
+    await feed.post('Written elsewhere').waitFor()
+    const said = feed.page.locator('[aria-live=polite]').getByText('New post by Grace Hopper: Written elsewhere')
+    await said.waitFor({ state: 'attached' }) // for screen readers
     await elsewhere('edit', { id, title: 'Changed by Grace', content: 'Another text.' })
     await both(article => article.getByText('Another text.'))
     await waitUntil(async () => (await alone.page.title()).startsWith('Changed by Grace'))
@@ -272,7 +261,7 @@ describe('posts in the console', { skip: browserMissing }, () => {
     const gone = await write('Deleted in the break')
     const comment = await elsewhere('comment', { id, text: 'Before' })
     await using proxy = await Wire.to(new URL(app.url))
-    await using view = await ConsolePage.open(browser, `http://127.0.0.1:${proxy.port}`)
+    await using view = await ConsolePage.open(`http://127.0.0.1:${proxy.port}`)
     await view.post('Deleted in the break').waitFor()
     await view.post('Before the break').getByRole('button', { name: '1 comment' }).click()
     await view.post('Before the break').getByText('Before', { exact: true }).waitFor()
@@ -296,33 +285,23 @@ describe('posts in the console', { skip: browserMissing }, () => {
     view.assertNoTroubles({ refusals: true })
   })
 
-  it('goes on after a restart of the service, during which somebody edits', { skip: onlyInFull }, async () => {
-    await using database = await sqlite.create()
-    const env = { DATABASE_URL: `sqlite:${database.location}`, DEMO_DATA: 'true', RATE_LIMIT_MAX: '0' }
-    const first = await startTestApp(env)
-    await using view = await ConsolePage.open(browser, first.url, { offline: false })
-    await view.page.getByText('Live', { exact: true }).waitFor()
-    const [post] = (await read<{ posts: { id: string; title: string }[] }>(first, '{ posts(limit: 1) { id title } }'))
-      .posts
-    await view.post(post?.title ?? '').waitFor()
-    await first[Symbol.asyncDispose]()
-    await view.page.getByText('The service cannot be reached').waitFor()
-    await using second = await startTestApp({ ...env, PORT: String(first.port) })
-    const variables = { id: post?.id, title: 'Changed after the restart' }
-    await read(second, texts.edit, { token: await logIn(second, ada, password), variables })
-    await view.post('Changed after the restart').waitFor()
-    view.assertNoTroubles({ refusals: true })
-  })
-
   it('is written with the keyboard: Ctrl-Enter publishes, Escape leaves an edit and asks if something is written', async () => {
     await using view = await open({ as: ada })
     const { page } = view
     const focused = page.getByLabel('Title').and(page.locator(':focus'))
     const leaveAndReturn = async () => {
-      for (const tab of ['Orders', 'Feed']) await view.show(tab)
+      for (const tab of ['Orders', 'Feed']) {
+        await view.show(tab)
+        assert.equal(await page.getByRole('link', { name: tab, exact: true }).getAttribute('aria-current'), 'page')
+      }
     }
-    await view.button('Write a post').focus()
+    await view.post('Testing shows the presence of bugs').waitFor()
+    await page.keyboard.press('Tab')
+    await page.getByRole('link', { name: 'Skip to the content' }).and(page.locator(':focus')).waitFor()
     await page.keyboard.press('Enter')
+    await page.locator('main:focus').waitFor()
+    await page.keyboard.press('Tab')
+    await page.keyboard.press('Enter') // on the button to write a post
     await focused.waitFor()
     await page.keyboard.press('Escape')
     await view.button('Write a post').waitFor()
@@ -410,52 +389,24 @@ describe('posts in the console', { skip: browserMissing }, () => {
     view.assertNoTroubles({ refusals: true })
   })
 
-  it('reads likes again when the window gets the focus, and a late answer never lowers them', async () => {
-    const id = await write('To be liked')
-    await using view = await open({ as: ada })
-    const { page } = view
-    const likes = (count: number) => view.post('To be liked').getByRole('button', { name: `Like, ${count} so far` })
-    await likes(0).waitFor()
-    await page.clock.install()
-    await elsewhere('like', { id })
-    await page.evaluate("dispatchEvent(new Event('focus'))")
-    await likes(1).waitFor()
-    const [answered, held] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
-    const late = async (route: Route) => {
-      const response = await route.fetch()
-      answered.resolve()
-      await held.promise
-      await route.fulfill({ response })
-    }
-    await page.route(/graphql$/, late, { times: 1 })
-    await page.evaluate("dispatchEvent(new Event('focus'))")
-    await page.clock.runFor(2000)
-    await answered.promise
-    await likes(1).click()
-    await likes(2).waitFor()
-    const arrived = page.waitForResponse(/graphql$/)
-    held.resolve()
-    await arrived
-    await page.evaluate('new Promise(resolve => queueMicrotask(resolve))')
-    assert.ok(await likes(2).isVisible())
-  })
-
   it('asks little of the service when it is loaded: three subscriptions and one read for the feed', async () => {
     const id = await write('To be loaded')
+    await using view = await open({ tab: '/requests', as: ada })
+    const { page } = view
+    let found: string[] = []
+    page.on('request', request => {
+      if (request.url().endsWith('/graphql')) found.push(request.postDataJSON().query.slice(0, 10))
+    })
+    page.on('websocket', socket => {
+      socket.on('framesent', ({ payload }) => {
+        const name = /subscription[^{]*\{\s*(\w+)/.exec(JSON.parse(String(payload)).payload?.query)
+        if (name?.[1] !== undefined) found.push(name[1])
+      })
+    })
     const asked = async (tab: string) => {
-      await using view = await open({ tab, as: ada })
-      const { page } = view
+      await page.evaluate(`location.hash = '${tab}'`)
       await page.getByRole('article').first().waitFor()
-      const found: string[] = []
-      page.on('request', request => {
-        if (request.url().endsWith('/graphql')) found.push(request.postDataJSON().query.slice(0, 10))
-      })
-      page.on('websocket', socket => {
-        socket.on('framesent', ({ payload }) => {
-          const name = /subscription[^{]*\{\s*(\w+)/.exec(JSON.parse(String(payload)).payload?.query)
-          if (name?.[1] !== undefined) found.push(name[1])
-        })
-      })
+      found = []
       await page.reload()
       await view.post('To be loaded').waitFor()
       await page.getByText('Live', { exact: true }).waitFor()

@@ -1,42 +1,26 @@
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
-import { after, before, describe, it } from 'node:test'
+import { describe, it } from 'node:test'
 import { promisify } from 'node:util'
-import type { Browser, Route } from 'playwright-core'
+import type { Route } from 'playwright-core'
 import { startTestApp } from '../support/app.ts'
-import { browserMissing, startBrowser } from '../support/browser.ts'
-import { onlyInFull } from '../support/form.ts'
+import { browserMissing } from '../support/browser.ts'
 import { read } from '../support/graphql.ts'
 import { logIn } from '../support/rest.ts'
 import { waitUntil } from '../support/wait.ts'
-import { ConsolePage, failOne, holdOne, password } from './console-page.ts'
+import { ada, ConsolePage, failOne, grace, holdOne, password, startConsole } from './console-page.ts'
 
-const ada = 'ada@example.com'
-const grace = 'grace@example.com'
 const metricsToken = 'for-the-metrics-of-these-tests'
 
 describe('the console', { skip: browserMissing }, () => {
-  let app: Awaited<ReturnType<typeof startTestApp>>
-  let browser: Browser
-  before(async () => {
-    app = await startTestApp({
-      DEMO_DATA: 'true',
-      ACCESS_POLICY: 'enforced',
-      RATE_LIMIT_PATHS: '/users',
-      RATE_LIMIT_MAX: '1000',
-      LOGIN_LIMIT_MAX: '0',
-      METRICS_TOKEN: metricsToken,
-      CURRENCY: 'EUR',
-      CURRENCY_DIGITS: '2',
-    })
-    browser = await startBrowser()
+  const { app, open } = startConsole({
+    ACCESS_POLICY: 'enforced',
+    RATE_LIMIT_PATHS: '/users',
+    RATE_LIMIT_MAX: '1000',
+    METRICS_TOKEN: metricsToken,
+    CURRENCY: 'EUR',
+    CURRENCY_DIGITS: '2',
   })
-  after(async () => {
-    await browser?.close()
-    await app?.[Symbol.asyncDispose]()
-  })
-
-  const open = (options: Parameters<typeof ConsolePage.open>[2] = {}) => ConsolePage.open(browser, app.url, options)
   const write = async (title: string) => {
     const token = await logIn(app, grace, password)
     const text = 'mutation ($title: String!) { createPost(title: $title, content: "Some text.") { id } }'
@@ -94,37 +78,6 @@ describe('the console', { skip: browserMissing }, () => {
     await page.reload()
     await view.button('Sign in').waitFor()
     view.assertNoTroubles({ refusals: true })
-  })
-
-  it('shows new posts and comments at once, also those that were written since the answer', async () => {
-    await using view = await open({ as: ada })
-    await view.page.getByText('Live', { exact: true }).waitFor()
-    const [answered, shown] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
-    const late = async (route: Route) => {
-      const response = await route.fetch()
-      answered.resolve()
-      await shown.promise
-      await route.fulfill({ response })
-    }
-    await view.page.route(/graphql$/, late, { times: 1 })
-    await view.show('Health')
-    await view.show('Feed')
-    await answered.promise
-    await write('Written since the answer')
-    await view.post('Written since the answer').waitFor()
-    const arrived = view.page.waitForResponse(/graphql$/)
-    shown.resolve()
-    await arrived
-    const id = await write('Written elsewhere')
-    await view.post('Written elsewhere').waitFor()
-    assert.ok(await view.post('Written since the answer').isVisible())
-    const said = view.page.locator('[aria-live=polite]').getByText('New post by Grace Hopper: Written elsewhere')
-    await said.waitFor({ state: 'attached' }) // for screen readers
-    await view.post('Written elsewhere').getByRole('button', { name: '0 comments' }).click()
-    await comment(id, 'A first comment')
-    await view.post('Written elsewhere').getByText('A first comment').waitFor()
-    await view.post('Written elsewhere').getByRole('button', { name: '1 comment' }).waitFor()
-    view.assertNoTroubles()
   })
 
   it('writes, edits, likes, comments and deletes, and offers each action only to users who may do it', async () => {
@@ -196,7 +149,7 @@ describe('the console', { skip: browserMissing }, () => {
     await read(own, `mutation { ${comments.join(' ')} }`, { token })
     const { posts } = await read<{ posts: { title: string }[] }>(own, '{ posts(limit: 20) { title } }')
 
-    await using view = await ConsolePage.open(browser, own.url, { as: ada })
+    await using view = await ConsolePage.open(own.url, { as: ada })
     const shown = view.page.locator('.posts h2')
     await waitUntil(async () => (await shown.count()) === 10)
     const again = view.page.getByRole('alert').getByRole('button', { name: 'Try again' })
@@ -247,38 +200,6 @@ describe('the console', { skip: browserMissing }, () => {
     await page.getByRole('link', { name: 'Go to the feed' }).click()
     await heading('Feed')
     view.assertNoTroubles()
-  })
-
-  // `feed-state.test.ts` has its pauses.
-  it('listens again after its subscriptions have ended with an error', { skip: onlyInFull }, async () => {
-    const context = await browser.newContext({ reducedMotion: 'reduce' })
-    const sent: { id: string; type: string; payload?: { query: string } }[] = []
-    let tell = (_message: object) => {}
-    await context.routeWebSocket(/graphql/, socket => {
-      const server = socket.connectToServer()
-      tell = message => socket.send(JSON.stringify(message))
-      socket.onMessage(message => {
-        sent.push(JSON.parse(String(message)))
-        server.send(message)
-      })
-    })
-    const page = await context.newPage()
-    await page.goto(`${app.url}/console`)
-    await page.getByText('Live', { exact: true }).waitFor()
-    const id = await write('Before the error')
-    const post = page.getByRole('article', { name: 'Before the error', exact: true })
-    await post.getByRole('button', { name: '0 comments' }).click()
-    const subscribed = () => sent.filter(({ type }) => type === 'subscribe')
-    await waitUntil(() => subscribed().some(({ payload }) => JSON.stringify(payload).includes(`"postId":"${id}"`)))
-    const known = subscribed()
-    const payload = [{ message: 'Too far behind', extensions: { code: 'SUBSCRIPTION_TOO_EXPENSIVE' } }]
-    for (const { id } of known) tell({ id, type: 'error', payload })
-    await waitUntil(() => subscribed().length >= known.length + 1)
-    await write('After the error')
-    await page.getByRole('article', { name: 'After the error', exact: true }).waitFor()
-    await comment(id, 'A comment after the error')
-    await post.getByText('A comment after the error').waitFor()
-    await context.close()
   })
 
   it('logs each request with its status, time and rate limit, and copies it for a shell without secrets', async () => {

@@ -2,10 +2,10 @@ import assert from 'node:assert/strict'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { after, before, test } from 'node:test'
-import type { Browser } from 'playwright-core'
 import { startTestApp } from '../support/app.ts'
-import { browserMissing, openPage, startBrowser } from '../support/browser.ts'
+import { browserMissing, openPage } from '../support/browser.ts'
 import { ask } from '../support/http.ts'
+import { leaveBrowser, sharedBrowser } from '../support/shared-browser.ts'
 import { subprotocol } from '../support/sockets.ts'
 
 // The attack: a developer runs Duet with its defaults and visits a foreign page, whose scripts try everything that a
@@ -21,7 +21,7 @@ interface Attempts {
   readonly socket: string
 }
 
-/** Runs in the page. `base` is the address under which it tries to reach Duet. */
+/** Runs in the page, whose name is this machine for the browser. `base` is the address under which it tries to reach Duet. */
 const attack = (base: string) => `(async () => {
   const outcome = attempt => attempt.then(String, error => 'failed: ' + error.name)
   const user = name => JSON.stringify({ name, email: name + '@evil.example' })
@@ -54,21 +54,13 @@ const attack = (base: string) => `(async () => {
   return attempts
 })()`
 
-let browser: Browser
 const site = createServer((_request, response) =>
   response.setHeader('content-type', 'text/html').end('<!doctype html><title>Any page</title>'),
 )
 
-before(async () => {
-  if (skip) return
-  // For the browser, every name is this machine: the page's own, and one whose DNS server has changed its answer.
-  browser = await startBrowser('--host-resolver-rules=MAP *.test 127.0.0.1')
-  await new Promise<void>(resolve => site.listen(0, '127.0.0.1', resolve))
-})
-after(async () => {
-  await browser?.close()
-  site.close()
-})
+before(() => new Promise<void>(resolve => site.listen(0, '127.0.0.1', resolve)))
+after(() => site.close())
+after(leaveBrowser)
 
 const sitePort = () => (site.address() as AddressInfo).port
 
@@ -82,7 +74,7 @@ async function startDuet(env: Readonly<Record<string, string>> = {}) {
 }
 
 async function attacked(pageAddress: string, base: string): Promise<Attempts> {
-  await using opened = await openPage(browser, pageAddress)
+  await using opened = await openPage(await sharedBrowser(), pageAddress)
   return await opened.page.evaluate<Attempts>(attack(base))
 }
 

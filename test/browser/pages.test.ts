@@ -4,9 +4,10 @@ import { createRequire } from 'node:module'
 import { after, before, test } from 'node:test'
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
 import { startTestApp } from '../support/app.ts'
-import { browserMissing, openPage, startBrowser } from '../support/browser.ts'
+import { browserMissing, openPage } from '../support/browser.ts'
 import { inForm, onlyInFull } from '../support/form.ts'
 import { logIn } from '../support/rest.ts'
+import { sharedBrowser } from '../support/shared-browser.ts'
 import { metricOf } from '../support/sockets.ts'
 import { testTimeoutMs, waitUntil } from '../support/wait.ts'
 
@@ -41,13 +42,10 @@ test('the pages', { skip: browserMissing }, async suite => {
   let browser: Browser
   let app: Awaited<ReturnType<typeof startTestApp>>
   before(async () => {
-    browser = await startBrowser()
+    browser = await sharedBrowser()
     app = await startTestApp({ DEMO_DATA: 'true', RATE_LIMIT_MAX: '0' })
   })
-  after(async () => {
-    await browser?.close()
-    await app?.[Symbol.asyncDispose]()
-  })
+  after(() => app?.[Symbol.asyncDispose]())
 
   const forms: Readonly<Record<string, { readonly options: BrowserContextOptions; readonly skip: string | false }>> = {
     light: { options: desk, skip: false },

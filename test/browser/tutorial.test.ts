@@ -6,9 +6,10 @@ import { test } from 'node:test'
 import { promisify } from 'node:util'
 import { build } from 'vite'
 import { startTestApp } from '../support/app.ts'
-import { browserMissing, openPage, startBrowser } from '../support/browser.ts'
+import { browserMissing, openPage } from '../support/browser.ts'
 import { temporaryFolder } from '../support/folder.ts'
 import { freePort } from '../support/ports.ts'
+import { sharedBrowser } from '../support/shared-browser.ts'
 
 const root = join(import.meta.dirname, '..', '..')
 const tutorial = readFileSync(join(root, 'docs', 'tutorial.md'), 'utf8')
@@ -62,8 +63,7 @@ test('the tutorial leads, step by step, to a page with live comments that surviv
   const env = { PORT: String(port), DATABASE_URL: database, DEMO_DATA: 'true', PUBLIC_DIR: site }
   let app = parts.use(await startTestApp(env))
   const here = (text: string) => text.replaceAll('127.0.0.1:4000', `127.0.0.1:${port}`)
-  const browser = await startBrowser()
-  parts.defer(() => browser.close())
+  const browser = await sharedBrowser()
 
   const file = join(site, 'index.html')
   let html = only(2, 'html')

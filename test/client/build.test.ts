@@ -8,9 +8,10 @@ import { build, type Rollup } from 'vite'
 import { buildClient } from '../../client/build.ts'
 import { schemaTypes } from '../../client/generate-schema.ts'
 import { startTestApp } from '../support/app.ts'
-import { browserMissing, openPage, startBrowser } from '../support/browser.ts'
+import { browserMissing, openPage } from '../support/browser.ts'
 import { temporaryFolder } from '../support/folder.ts'
 import { notInQuick } from '../support/form.ts'
+import { sharedBrowser } from '../support/shared-browser.ts'
 
 const client = join(import.meta.dirname, '..', '..', 'client')
 const dist = join(client, 'dist')
@@ -70,8 +71,8 @@ test('README: a page of another origin uses the client without a build', {
   await new Promise<void>(resolve => other.listen(0, '127.0.0.1', resolve))
   try {
     const { port } = other.address() as AddressInfo
-    await using browser = await startBrowser()
-    const { page } = await openPage(browser, `http://127.0.0.1:${port}/`)
+    await using opened = await openPage(await sharedBrowser(), `http://127.0.0.1:${port}/`)
+    const { page } = opened
     await page.getByText(' / ').waitFor()
     assert.match(await page.innerText('body'), /^[^/]+ \/ [^/]+ \/ [^/]+$/)
   } finally {

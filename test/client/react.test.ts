@@ -2,16 +2,17 @@ import assert from 'node:assert/strict'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, before, describe, it, test } from 'node:test'
-import type { Browser, Page, Route } from 'playwright-core'
+import type { Page, Route } from 'playwright-core'
 import { createElement } from 'react'
 import { renderToString } from 'react-dom/server'
 import { build } from 'vite'
 import { useLive, useQuery, useSession } from '../../client/src/react.ts'
 import { startTestApp } from '../support/app.ts'
-import { browserMissing, openPage, startBrowser } from '../support/browser.ts'
+import { browserMissing, openPage } from '../support/browser.ts'
 import { temporaryFolder } from '../support/folder.ts'
 import { read } from '../support/graphql.ts'
 import { createMember, logIn } from '../support/rest.ts'
+import { leaveBrowser, sharedBrowser } from '../support/shared-browser.ts'
 import { connectTo, tokenFor } from './support.ts'
 
 test('the hooks for React render on a server, where nobody is signed in and nothing is read', () => {
@@ -30,7 +31,6 @@ test('the hooks for React render on a server, where nobody is signed in and noth
 describe('The hooks for React, in StrictMode', { skip: browserMissing }, () => {
   const folder = temporaryFolder()
   let app: Awaited<ReturnType<typeof startTestApp>>
-  let browser: Browser
   let token: string
   before(async () => {
     const settings = { root: import.meta.dirname, configFile: false, logLevel: 'error' } as const
@@ -40,17 +40,16 @@ describe('The hooks for React, in StrictMode', { skip: browserMissing }, () => {
     const html = '<!doctype html><title>Hooks</title><body></body><script type="module" src="page.js"></script>'
     writeFileSync(join(folder.path, 'index.html'), html)
     app = await startTestApp({ DEMO_DATA: 'true', RATE_LIMIT_MAX: '0', PUBLIC_DIR: folder.path })
-    browser = await startBrowser()
     token = await logIn(app, 'ada@example.com', 'demo-password')
   })
   after(async () => {
-    await browser?.close()
+    await leaveBrowser()
     await app?.[Symbol.asyncDispose]()
     folder[Symbol.dispose]()
   })
 
   const opened = async () => {
-    const { page, troubles, ...rest } = await openPage(browser, `${app.url}/app/`)
+    const { page, troubles, ...rest } = await openPage(await sharedBrowser(), `${app.url}/app/`)
     await page.waitForFunction('globalThis.test')
     const body = () => page.innerText('body')
     const run = (code: string) => page.evaluate(code)

@@ -1,22 +1,16 @@
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
-import type { Browser } from 'playwright-core'
+import { test } from 'node:test'
 import { startTestApp } from '../support/app.ts'
-import { browserMissing, openPage, startBrowser } from '../support/browser.ts'
+import { browserMissing, openPage } from '../support/browser.ts'
 import { onlyInFull } from '../support/form.ts'
 import { read } from '../support/graphql.ts'
 import { logIn } from '../support/rest.ts'
+import { sharedBrowser } from '../support/shared-browser.ts'
 import { waitUntil } from '../support/wait.ts'
 
 const skip = browserMissing || onlyInFull
 const editor = (name: string) => `__MONACO.editor.getModels().find(({ uri }) => uri.path.endsWith('${name}'))`
 const response = `${editor('response.json')}.getValue()`
-
-let browser: Browser
-before(async () => {
-  if (!skip) browser = await startBrowser()
-})
-after(() => browser?.close())
 
 for (const size of [
   { width: 375, height: 720 },
@@ -26,7 +20,7 @@ for (const size of [
     skip,
   }, async () => {
     await using app = await startTestApp({ DEMO_DATA: 'true', ACCESS_POLICY: 'enforced', RATE_LIMIT_MAX: '0' })
-    await using opened = await openPage(browser, `${app.url}/graphql`, { viewport: size })
+    await using opened = await openPage(await sharedBrowser(), `${app.url}/graphql`, { viewport: size })
     const { page, troubles } = opened
     const until = (expression: string) => waitUntil(() => page.evaluate<boolean>(`!!(${expression})`))
     await page.getByRole('button', { name: 'Sign in' }).click()

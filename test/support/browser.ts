@@ -13,10 +13,11 @@ const program = names.flatMap(name => folders.map(folder => join(folder, name)))
 export const browserMissing =
   notInQuick || (program === undefined && process.env.CI !== 'true' && 'chromium is not installed')
 
-/** The Chromium of this machine, headless, with more arguments. One for each test file is enough. */
-export async function startBrowser(...more: readonly string[]): Promise<Browser> {
+/** The Chromium of this machine, headless. Names that end with `.test` are this machine. Tests use `sharedBrowser`. */
+export async function startBrowser(): Promise<Browser> {
   if (program === undefined) throw new Error('chromium is not on the PATH')
-  const args = ['--no-sandbox', '--disable-gpu', '--process-per-site', ...more]
+  const names = '--host-resolver-rules=MAP *.test 127.0.0.1'
+  const args = ['--no-sandbox', '--disable-gpu', '--process-per-site', names]
   return chromium.launch({ executablePath: program, args })
 }
 
@@ -58,3 +59,9 @@ export async function openPage(
 const closedEarly = 'WebSocket is closed before the connection is established.'
 
 const shared = new WeakMap<Browser, BrowserContext>()
+
+/** Ends what pages without options have shared, such as storages and a clock. */
+export async function closeSharedContext(browser: Browser): Promise<void> {
+  await shared.get(browser)?.close()
+  shared.delete(browser)
+}
