@@ -395,6 +395,7 @@ describe('posts in the console', { skip: browserMissing }, () => {
     const { page } = view
     let found: string[] = []
     page.on('request', request => {
+      if (request.isNavigationRequest()) found = [] // the page is loaded anew
       if (request.url().endsWith('/graphql')) found.push(request.postDataJSON().query.slice(0, 10))
     })
     page.on('websocket', socket => {
@@ -405,8 +406,6 @@ describe('posts in the console', { skip: browserMissing }, () => {
     })
     const asked = async (tab: string) => {
       await page.evaluate(`location.hash = '${tab}'`)
-      await page.getByRole('article').first().waitFor()
-      found = []
       await page.reload()
       await view.post('To be loaded').waitFor()
       await page.getByText('Live', { exact: true }).waitFor()

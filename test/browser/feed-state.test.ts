@@ -2,64 +2,6 @@ import assert from 'node:assert/strict'
 import { mock, test } from 'node:test'
 import { DuetError, type Live, type Watcher } from '../../client/src/index.ts'
 import { follow, reader } from '../../console/src/state/follow.ts'
-import {
-  type Comment,
-  type Post,
-  withComment,
-  withComments,
-  withFigures,
-  withoutComment,
-  withRead,
-} from '../../console/src/state/lists.ts'
-
-const at = (second: number) => `2026-01-01T00:00:0${second}.000Z`
-const author = { id: '1', name: 'Ada' }
-
-const post: Post = {
-  ...{ id: '7', title: 'Title', content: 'Text', likes: 3, commentCount: 5, author },
-  ...{ publishedAt: at(0), updatedAt: at(2), arrived: false, seen: 10 },
-}
-
-function comment(id: string, changes: Partial<Comment> = {}): Comment {
-  const times = { createdAt: at(1), updatedAt: at(1) }
-  return { id, text: `Text ${id}`, author, ...times, arrived: false, seen: 0, ...changes }
-}
-
-const texts = ({ comments }: Post) => comments?.map(({ text }) => text)
-
-test('a late answer brings no older text, no smaller number of likes and no older number of comments', () => {
-  const late = { ...post, title: 'Older', updatedAt: at(1), likes: 2, commentCount: 4 }
-  assert.deepEqual(withRead(post, late, 9), post)
-  const newer = { ...post, title: 'Newer', updatedAt: at(3), likes: 4, commentCount: 6 }
-  assert.deepEqual(withRead(post, newer, 10), newer)
-  assert.deepEqual(withRead(post, newer, 9), { ...newer, commentCount: 5 })
-  const renamed = { ...author, name: 'Ada L.' } // a new name is no change of the post
-  assert.equal(withRead(post, { ...post, author: renamed }, 10).author.name, 'Ada L.')
-  assert.deepEqual(withFigures(post, { id: '7', likes: 1, commentCount: 2 }, 10), { ...post, commentCount: 2 })
-})
-
-test('the comments of a post are shown once, in order, each with its newest text', () => {
-  const open = withComments(post, [comment('2'), comment('4')], [], false)
-  const changed = withComment(withComment(open, comment('3')), comment('2', { text: 'New', updatedAt: at(3) }))
-  assert.deepEqual(texts(changed), ['New', 'Text 3', 'Text 4'])
-  assert.deepEqual(texts(withComment(changed, comment('2', { updatedAt: at(2) }))), ['New', 'Text 3', 'Text 4'])
-  assert.equal(withComment(open, comment('4', { arrived: true })).comments?.[1]?.arrived, false, 'it was there before')
-  const read = withComments(changed, [comment('2'), comment('5')], changed.comments ?? [], false)
-  assert.deepEqual(texts(read), ['New', 'Text 3', 'Text 4', 'Text 5'])
-})
-
-test('the number of comments is that of those shown, once all of them are shown', () => {
-  const open = withComments(post, [comment('2'), comment('4')], [], false)
-  assert.equal(open.commentCount, 2)
-  assert.equal(withComment(open, comment('5')).commentCount, 3)
-  assert.equal(withoutComment(open, '2', false).commentCount, 1)
-  const kept = withoutComment(open, '2', true)
-  assert.deepEqual([kept.commentCount, kept.comments?.length], [1, 2])
-  assert.equal(withFigures(open, { id: '7', likes: 3, commentCount: 9 }, 10).commentCount, 2)
-  const some = withComments(post, [comment('2'), comment('4')], [], true)
-  assert.equal(some.commentCount, 5)
-  assert.equal(withFigures(some, { id: '7', likes: 3, commentCount: 9 }, 10).commentCount, 9)
-})
 
 test('a read serves all who ask at once, is repeated for those who ask while it runs, and tells why it failed', async () => {
   let reads = 0

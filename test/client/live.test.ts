@@ -2,15 +2,13 @@ import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
 import { WebSocket as NodeSocket } from 'ws'
-import { type Duet, graphql, type LiveState, live } from '../../client/src/index.ts'
+import { type Duet, graphql, live } from '../../client/src/index.ts'
 import { startTestApp } from '../support/app.ts'
-import { TestClock } from '../support/clock.ts'
 import { temporaryFolder } from '../support/folder.ts'
 import { freePort } from '../support/ports.ts'
 import { createMember } from '../support/rest.ts'
-import { metricOf } from '../support/sockets.ts'
 import { waitUntil, within } from '../support/wait.ts'
-import { connectTo, ManualClock, type PostAdded, postAdded, recorder } from './support.ts'
+import { connectTo, type PostAdded, postAdded, recorder } from './support.ts'
 
 const env = { RATE_LIMIT_MAX: '0', LOGIN_LIMIT_MAX: '0' }
 const password = 'right password'
@@ -53,28 +51,16 @@ class Writer {
 
 let written = 0
 
-/** WebSockets whose connections a test can cut, or refuse to open. */
+/** WebSockets that a test can refuse to open. */
 function network() {
-  const open = new Set<WebSocket>()
   const state = { isDown: false, opened: 0 }
   class TestSocket extends WebSocket {
     constructor(url: string, protocol: string) {
       super(state.isDown ? 'ws://127.0.0.1:1' : url, protocol)
       state.opened++
-      open.add(this)
     }
   }
-  const cut = () => {
-    for (const socket of open) socket.close()
-    open.clear()
-  }
-  return { WebSocket: TestSocket, state, cut }
-}
-
-function statesOf(duet: Duet): LiveState['state'][] {
-  const states: LiveState['state'][] = []
-  live(duet).onState(({ state }) => states.push(state))
-  return states
+  return { WebSocket: TestSocket, state }
 }
 
 describe('A subscription of the client', () => {
@@ -118,61 +104,6 @@ describe('A subscription of the client', () => {
       assert.deepEqual(received, ['start', ...author.titles])
     })
   }
-
-  it('reconnects by itself after a lost connection, and reports its state', async () => {
-    const { WebSocket, state, cut } = network()
-    using client = connectTo(app, { WebSocket })
-    const states = statesOf(client.duet)
-    const { received, watcher, posts } = recorder()
-    const subscription = live(client.duet).subscribe<PostAdded>(postAdded, {}, watcher)
-    assert.equal(live(client.duet).state.state, 'connecting')
-    await waitUntil(() => received.includes('start'))
-    const titles = [...(await writer.post())]
-    await waitUntil(() => posts().length === 1)
-    state.isDown = true
-    cut()
-    await waitUntil(() => states.includes('waiting'))
-    const waiting = live(client.duet).state
-    assert.ok(waiting.state !== 'waiting' || waiting.retryAt > Date.now() - 60_000)
-    titles.push(...(await writer.post(2)))
-    state.isDown = false
-    await waitUntil(() => posts().length === 3)
-    assert.deepEqual(received, ['start', ...titles])
-    assert.notEqual(subscription.position, undefined)
-    subscription.close()
-    assert.deepEqual(
-      [states.slice(0, 3), states.slice(-3)],
-      [
-        ['connecting', 'live', 'waiting'],
-        ['connecting', 'live', 'idle'],
-      ],
-    )
-    await waitUntil(async () => (await metricOf(app, 'duet_sockets')) === 0)
-  })
-
-  it('reports that events may be missing if it joined an open connection and is cut off before its first event', async () => {
-    const { WebSocket, cut } = network()
-    using client = connectTo(app, { WebSocket })
-    const first = recorder()
-    live(client.duet).subscribe<PostAdded>(postAdded, {}, first.watcher)
-    await waitUntil(() => first.received.includes('start'))
-    const before = await writer.post()
-    await waitUntil(() => first.posts().length === 1)
-    const { received, watcher, posts } = recorder()
-    live(client.duet).subscribe<PostAdded>(postAdded, {}, watcher)
-    await waitUntil(() => received.includes('start'))
-    cut()
-    await waitUntil(() => received.includes('gap'))
-    const after = await writer.post()
-    await waitUntil(() => posts().length === 1 && first.posts().length === 2)
-    assert.deepEqual(
-      [first.received, received],
-      [
-        ['start', ...before, ...after],
-        ['start', 'gap', ...after],
-      ],
-    )
-  })
 
   it('resumes after a position, and reports if the service no longer knows that position', async () => {
     using client = connectTo(app)
@@ -273,58 +204,6 @@ describe('A subscription of the client', () => {
     await waitUntil(() => ended.received.includes('end'))
     assert.deepEqual([ended.received, ended.errors], [['start', 'end'], []])
     assert.equal(live(client.duet).state.state, 'idle')
-  })
-
-  it('shares one socket with the other subscriptions of its connection', async () => {
-    const { WebSocket, state } = network()
-    using client = connectTo(app, { WebSocket })
-    const all = Array.from({ length: 3 }, () => recorder())
-    for (const { watcher } of all) live(client.duet).subscribe<PostAdded>(postAdded, {}, watcher)
-    await waitUntil(() => all.every(({ received }) => received.includes('start')))
-    const later = recorder()
-    const subscription = live(client.duet).subscribe<PostAdded>(postAdded, {}, later.watcher)
-    await waitUntil(() => later.received.includes('start'))
-    subscription.close()
-    const titles = await writer.post()
-    await waitUntil(() => all.every(({ posts }) => posts().length === 1))
-    assert.deepEqual([later.received, all[0]?.posts(), state.opened], [['start'], titles, 1])
-  })
-
-  it('waits and subscribes again if the rate limit refuses it', async () => {
-    const serverClock = new TestClock()
-    const limit = { RATE_LIMIT_MAX: '1', RATE_LIMIT_WINDOW_MS: '5000' }
-    await using limited = await startTestApp({ ...env, ...limit }, { clock: serverClock })
-    const clock = new ManualClock(0)
-    using client = connectTo(limited, { clock })
-    const { errors, received, watcher } = recorder()
-    live(client.duet).subscribe<PostAdded>(postAdded, {}, watcher)
-    await waitUntil(() => clock.due.some(milliseconds => milliseconds > 1000 && milliseconds < 2000))
-    serverClock.pass(10_000)
-    clock.pass(2000)
-    await waitUntil(async () => (await metricOf(limited, 'duet_subscriptions')) === 1)
-    // It begins where the socket was accepted, although the refusal came later. So nothing is missing.
-    assert.deepEqual([errors, received], [[], ['start']])
-  })
-
-  it('as an iterator returns its events in order, ends with the loop, and throws its error', async () => {
-    using client = connectTo(app)
-    const started: string[] = []
-    const { iterate, state } = live(client.duet)
-    assert.equal(state.state, 'idle')
-    const events = iterate<PostAdded>(postAdded, {}, { onReadAnew: why => started.push(why) })
-    await waitUntil(() => started.length > 0)
-    const titles = await writer.post(3)
-    const seen: string[] = []
-    for await (const event of events) if (seen.push(event.postAdded.title) === 3) break
-    assert.deepEqual([seen, live(client.duet).state.state], [titles, 'idle'])
-    assert.deepEqual(await events.next(), { done: true, value: undefined })
-    const failing = iterate('subscription { nothing }')
-    await assert.rejects(within(failing.next(), 'the error'), { kind: 'badInput' })
-    assert.deepEqual(await failing.next(), { done: true, value: undefined })
-    const waiting = iterate(postAdded)
-    const next = waiting.next()
-    client.duet.close()
-    assert.deepEqual(await within(next, 'the end'), { done: true, value: undefined })
   })
 
   it('without a WebSocket class fails with a message that says so', () => {
