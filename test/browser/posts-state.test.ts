@@ -86,7 +86,9 @@ describe('the state of posts in the console', () => {
     event('postAdded', post(21))
     event('postUpdated', post(21, { title: 'Newest', updatedAt: at(2) }))
     event('postUpdated', post(21, { title: 'Older', updatedAt: at(1), likes: 4 }))
-    assert.deepEqual([known(21)?.title, known(21)?.likes], ['Newest', 4])
+    const renamed = { author: { ...author, name: 'G.' }, updatedAt: at(2) } // a new name is no change of the post
+    event('postUpdated', post(21, { ...renamed, title: 'Newest', likes: 3 }))
+    assert.deepEqual([known(21)?.title, known(21)?.likes, known(21)?.author.name], ['Newest', 4, 'G.'])
     const late = Promise.withResolvers<unknown>()
     page.answers.Like = page.answers.Update = () => late.promise
     const edit = { base: post(21), title: 'Newest', content: 'Text' }
@@ -192,11 +194,16 @@ describe('the state of posts in the console', () => {
     await opened(61, [comment(601)])
     const own = { ...comment(603), post: { commentCount: 3 } }
     page.answers.Comment = () => ({ addComment: own })
-    event('commentAdded', { ...comment(602), post: { commentCount: 2 } }, '61')
     event('commentAdded', own, '61')
+    for (const id of [602, 601]) event('commentAdded', { ...comment(id), post: { commentCount: 2 } }, '61')
+    assert.deepEqual(
+      known(61)?.comments?.map(({ arrived }) => arrived),
+      [false, true, true],
+    )
     await state.addComment('61', 'Comment 603')
     assert.deepEqual([textsOf(61), known(61)?.commentCount], [['Comment 601', 'Comment 602', 'Comment 603'], 3])
     event('commentUpdated', comment(602, { text: 'Changed', updatedAt: at(1) }), '61')
+    event('commentUpdated', comment(602, { text: 'Older' }), '61')
     event('commentDeleted', '601', '61')
     assert.deepEqual([textsOf(61), known(61)?.commentCount], [['Changed', 'Comment 603'], 2])
     event('commentAdded', { ...comment(601), post: { commentCount: 3 } }, '61')
@@ -274,12 +281,12 @@ describe('the state of posts in the console', () => {
     page.answers.Post = () => later.promise
     state.readerOf('81').run()
     await settled()
-    event('commentAdded', { ...comment(804), post: { commentCount: 3 } }, '81')
+    event('commentAdded', { ...comment(805), post: { commentCount: 4 } }, '81')
     event('commentUpdated', comment(802, { text: 'Changed', updatedAt: at(1) }), '81')
     event('commentDeleted', '803', '81')
-    later.resolve({ post: { ...post(81), comments } })
+    later.resolve({ post: { ...post(81), comments: [...comments, comment(804)] } })
     await settled()
-    assert.deepEqual(textsOf(81), ['Changed', 'Comment 804'])
+    assert.deepEqual(textsOf(81), ['Changed', 'Comment 804', 'Comment 805'])
 
     const first = Promise.withResolvers<unknown>()
     event('postAdded', post(82))
