@@ -28,22 +28,6 @@ async function startWithOneClock(more: Readonly<Record<string, string>> = {}) {
   return { app, clock, serverClock, pass, member, credentials, [Symbol.asyncDispose]: () => app[Symbol.asyncDispose]() }
 }
 
-/** Holds the first such request without a body until the test releases it. `answer`: instead of that of the service. */
-function holdOne(line: string, answer: Response | true) {
-  const asked = Promise.withResolvers<void>()
-  const held = Promise.withResolvers<void>()
-  const intercepted: typeof fetch = async (input, init) => {
-    const isHeld = !init?.body && `${init?.method} ${new URL(String(input)).pathname}` === line
-    const response = isHeld && answer !== true ? answer : await fetch(input, init)
-    if (isHeld) {
-      asked.resolve()
-      await held.promise
-    }
-    return response
-  }
-  return { fetch: intercepted, asked: () => within(asked.promise, line), release: held.resolve }
-}
-
 describe('A session of the client', () => {
   const app = shared(() => startTestApp(env))
 
@@ -309,42 +293,6 @@ describe('A session of the client', () => {
       assert.equal(broken.duet.session, undefined, text)
     }
   })
-
-  it('does not start again by a renewal that is answered after the user has signed out', async () => {
-    await using stage = await startWithOneClock()
-    const late = holdOne('POST /tokens', true)
-    using client = connectTo(stage.app, { clock: stage.clock, fetch: late.fetch })
-    await client.duet.signIn(stage.credentials)
-    stage.pass((2 * hour) / 3)
-    await late.asked()
-    await client.duet.signOut()
-    late.release()
-    await waitUntil(() => client.lines().length === 2)
-    assert.equal(client.duet.session, undefined)
-  })
-
-  it('is not ended by a late answer to the user before: of a renewal that is refused, or of signing out everywhere', async () => {
-    for (const [line, status] of [
-      ['POST /tokens', 401],
-      ['DELETE /tokens', 401],
-      ['DELETE /tokens', 204],
-    ] as const) {
-      await using stage = await startWithOneClock()
-      const next = await createMember(stage.app)
-      const answer = new Response(status === 204 ? null : '{"error":"Invalid or expired token"}', { status })
-      const late = holdOne(line, answer)
-      using client = connectTo(stage.app, { clock: stage.clock, fetch: late.fetch })
-      await client.duet.signIn(stage.credentials)
-      const leaving = line.startsWith('DELETE') ? client.duet.signOut({ everywhere: true }).catch(() => {}) : undefined
-      if (leaving === undefined) stage.pass((2 * hour) / 3)
-      await late.asked()
-      await client.duet.signIn({ email: next.email, password })
-      late.release()
-      await leaving
-      await waitUntil(() => client.lines().includes(`${line} ${status}`))
-      assert.equal((await users(client.duet).me()).id, next.id, `${line} ${status}`)
-    }
-  })
 })
 
 /** A client without a network, but with a stored token. The test plays the service, and the other tab. */
@@ -417,7 +365,6 @@ describe('A stored session of the client', () => {
     await waitUntil(() => long.changes.length > 0)
     assert.deepEqual([long.changes, long.clock.due.map(Math.round)], [['renewed 1'], [167]])
     assert.equal(long.duet.session?.role, 'member', 'the role of the new token')
-    long.duet.close()
     const late = alone(tokenFor(1), () => assert.fail(), new ManualClock(2 * hour))
     assert.deepEqual([late.clock.due, late.duet.session?.userId], [[0], 1])
     assert.equal(alone(tokenFor(1, 0, -1), () => assert.fail()).duet.session, undefined)
@@ -462,14 +409,12 @@ describe('A stored session of the client', () => {
     assert.deepEqual([second.tab.stored, second.changes], [tokenFor(2), ['signedIn 2']])
     assert.deepEqual(second.clock.due, [renewalOf(3600) - 60_000])
     assert.deepEqual(second.client.lines(), ['GET /users/me 401', 'POST /tokens 401'])
-    second.duet.close()
     const same = alone(tokenFor(1), (line, token) => {
       if (line === 'POST /tokens') same.tab.stored = tokenFor(1, 1) // another tab is quicker
       return token === tokenFor(1) ? refused() : Response.json({ id: 1 })
     })
     await users(same.duet).me()
     assert.deepEqual(same.changes, ['renewed 1'], 'a newer token of the same user')
-    same.duet.close()
   })
 
   it('is ended everywhere only by the service: after no answer or a strange one it stays, and the next attempt ends it', async () => {
@@ -519,7 +464,6 @@ describe('A stored session of the client', () => {
       await waitUntil(() => client.requests.length === 4)
       await users(duet).me()
       assert.deepEqual([used.at(-1), tab.stored], [tokenFor(1, 0, 6000), tokenFor(1, 0, 6000)])
-      duet.close()
     }
   })
 
@@ -535,7 +479,6 @@ describe('A stored session of the client', () => {
     late.resolve(refused())
     await reading[1]
     assert.equal(client.lines().filter(line => line.startsWith('POST /tokens')).length, 1)
-    duet.close()
 
     let sent = 0
     const never = alone(tokenFor(1), line => {
@@ -548,7 +491,6 @@ describe('A stored session of the client', () => {
     const [first, , repeated] = never.client.requests
     assert.deepEqual([repeated?.body, repeated?.headers], ['{"age":40}', first?.headers])
     assert.equal(repeated?.headers['if-match'], '"v"')
-    never.duet.close()
 
     const strange = alone(tokenFor(1), (line, token) => {
       if (line === 'POST /tokens') return Response.json({ token: tokenFor(1, 1) })
@@ -557,7 +499,6 @@ describe('A stored session of the client', () => {
     await assert.rejects(strange.duet.request('GET', '/a', { expect: 'json', attempt: 3 }), { kind: 'server' })
     const attempts = strange.client.requests.map(({ attempt }) => attempt)
     assert.deepEqual(attempts, [3, 1, 3])
-    strange.duet.close()
 
     const lost = alone(tokenFor(1), line => {
       assert.equal(line, 'GET /users/me') // else there is no network
@@ -570,7 +511,31 @@ describe('A stored session of the client', () => {
       'not again with the old token',
     )
     assert.equal(lost.duet.session?.userId, 1)
-    lost.duet.close()
+  })
+
+  it('is not ended by a late answer to the user before, and does not start again by one after it has ended', async () => {
+    for (const [line, status, isLeft] of [
+      ['POST /tokens', 401, false],
+      ['POST /tokens', 200, true],
+      ['DELETE /tokens', 401, false],
+      ['DELETE /tokens', 204, false],
+    ] as const) {
+      const late = Promise.withResolvers<Response>()
+      const { client, duet, clock, tab } = alone(tokenFor(1), (_line, token) =>
+        token === tokenFor(1) ? late.promise : Response.json({ token: tokenFor(2) }),
+      )
+      const leaving = line === 'DELETE /tokens' ? duet.signOut({ everywhere: true }).catch(() => {}) : undefined
+      if (leaving === undefined) clock.pass(renewalOf(3600))
+      if (isLeft) await duet.signOut()
+      else await duet.signIn({ email: 'grace@example.com', password })
+      const answer = status === 200 ? { token: tokenFor(1, 0, 4500) } : { error: 'Invalid or expired token' }
+      late.resolve(status === 204 ? new Response(null, { status }) : Response.json(answer, { status }))
+      await leaving
+      await waitUntil(() => client.lines().includes(`${line} ${status}`))
+      await new Promise(setImmediate)
+      const expected = isLeft ? [undefined, undefined] : [2, tokenFor(2)]
+      assert.deepEqual([duet.session?.userId, tab.stored], expected, `${line} ${status}`)
+    }
   })
 
   it('sends no request of its user as the next one, who signs in while it is renewed', async () => {
@@ -582,7 +547,6 @@ describe('A stored session of the client', () => {
     late.resolve(Response.json({ token: tokenFor(1, 3600) }))
     await assert.rejects(writing, { kind: 'unauthenticated', message: 'The session has ended. Sign in again.' })
     assert.deepEqual([client.lines(), duet.session?.userId], [['POST /tokens 200'], 2])
-    duet.close()
   })
 
   it('lasts from the arrival of its token, however long the answer takes', async () => {
@@ -594,7 +558,6 @@ describe('A stored session of the client', () => {
     clock.pass(renewalOf(3600))
     await waitUntil(() => duet.session?.expiresAt !== 20_000 + hour)
     assert.equal(duet.session?.expiresAt, 40_000 + renewalOf(3600) + hour)
-    duet.close()
   })
 
   it('tells each listener, also if another one throws, and a new one only of later changes', async () => {
@@ -625,7 +588,6 @@ describe('A stored session of the client', () => {
     const session = await duet.signIn({ email: 'ada@example.com', password })
     assert.deepEqual(session, { userId: 1, role: 'member', expiresAt: hour })
     assert.deepEqual([stored, tab.stored], [[tokenFor(1), undefined], undefined])
-    duet.close()
   })
 
   it('leaves no timer behind that keeps a process alive', async () => {

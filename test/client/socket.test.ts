@@ -138,7 +138,6 @@ describe('The socket of the client', () => {
       [true, true, true, false],
     )
     assert.equal(renewals, 1, 'not after each loss')
-    client.duet.close()
   })
 
   it('is opened without a token if the session is over', async () => {
@@ -261,7 +260,6 @@ describe('The socket of the client', () => {
     FakeSocket.all[1]?.accept()
     clock.pass(3000)
     assert.equal(FakeSocket.all[1]?.subscribed.length, 3, 'each once, also the one that waited')
-    client.duet.close()
   })
 
   it('knows the position of an event when it gives it, and continues if the application fails', async () => {
@@ -278,7 +276,6 @@ describe('The socket of the client', () => {
       for (const position of ['p1', 'p2']) socket.next('post', position)
     })
     assert.deepEqual([positions, uncaught, socket.isClosed], [['p1', 'p2'], [fault, fault], false])
-    client.duet.close()
   })
 
   it('is not opened for a subscription that was closed meanwhile, nor twice for the next one', async () => {
@@ -350,7 +347,6 @@ describe('The socket of the client', () => {
       if (isOpened) socket.onopen?.(undefined as never)
       clock.pass(10_000)
       assert.deepEqual([live(client.duet).state.state, socket.isClosed], ['waiting', true])
-      client.duet.close()
     })
 
   for (const text of [
@@ -365,18 +361,16 @@ describe('The socket of the client', () => {
       socket.accept()
       socket.onmessage?.({ data: text })
       assert.equal(live(client.duet).state.state, 'waiting')
-      client.duet.close()
     })
   }
 
   it('does not resubscribe forever if the service refuses a position that the client never received', async () => {
-    const { client, socket, errors, received } = await start()
+    const { socket, errors, received } = await start()
     socket.accept()
     const payload = [{ message: 'Unknown', extensions: { code: 'POSITION_UNKNOWN' } }]
     socket.say({ type: 'error', id: '1', payload })
     assert.deepEqual([errors[0]?.code, errors[0]?.body, received], ['POSITION_UNKNOWN', payload, ['start']])
-    assert.equal(socket.sent.filter(({ type }) => type === 'subscribe').length, 1)
-    client.duet.close()
+    assert.equal(socket.subscribed.length, 1)
   })
 
   it('answers pings of the service, and takes answers without a question', async () => {
@@ -386,7 +380,6 @@ describe('The socket of the client', () => {
     assert.equal(live(client.duet).state.state, 'live')
     socket.say({ type: 'ping', payload: { a: 1 } })
     assert.deepEqual(socket.sent.at(-1), { type: 'pong', payload: { a: 1 } })
-    client.duet.close()
   })
 
   it('is reopened after pauses that grow with each failure, and are short again after a stable connection', async () => {
@@ -417,16 +410,13 @@ describe('The socket of the client', () => {
     current = await next()
     current.onclose?.({ code: 1006 })
     assert.ok(Math.min(...clock.due) >= 250, 'they grow again if the next attempt fails')
-    client.duet.close()
   })
 
   it('subscribes again after pauses that grow with each refusal, and are short again after an event', async () => {
     const { clock, client, socket } = await start()
     socket.accept()
-    const latest = () => socket.sent.findLast(({ type }) => type === 'subscribe')?.id
-    const tooMany = [{ message: 'Too many', extensions: { code: 'RATE_LIMITED' } }]
     const refuse = () => {
-      socket.say({ type: 'error', id: latest(), payload: tooMany })
+      socket.refuse('RATE_LIMITED')
       const pause = clock.due.find(milliseconds => milliseconds > 1000 && milliseconds !== 20_000) ?? assert.fail()
       clock.pass(pause)
       socket.pong()
@@ -434,19 +424,18 @@ describe('The socket of the client', () => {
     }
     const pauses = [refuse(), refuse(), refuse(), refuse()]
     for (const [index, pause] of pauses.entries()) assert.ok(pause >= 125 * 2 ** index && pause <= 250 * 2 ** index)
-    socket.say({ type: 'next', id: latest(), payload: { data: { postAdded: { title: 'post' } } } })
+    socket.next('post')
     assert.ok(refuse() <= 250)
     const other = live(client.duet).subscribe<PostAdded>(postAdded, {}, recorder().watcher)
-    const id = latest()
-    socket.say({ type: 'error', id, payload: tooMany })
+    const { length } = socket.subscribed
+    socket.refuse('RATE_LIMITED')
     other.close()
     clock.pass(2000)
-    assert.equal(latest(), id, 'a closed one does not')
-    client.duet.close()
+    assert.equal(socket.subscribed.length, length, 'a closed one does not')
   })
 
   it('resumes after the last event, and reads the data again if the database has lost events', async () => {
-    const { client, socket, next, received } = await start()
+    const { socket, next, received } = await start()
     socket.accept()
     socket.next('post', 'p1')
     socket.onclose?.({ code: 1001 })
@@ -458,11 +447,10 @@ describe('The socket of the client', () => {
     const third = await next()
     third.accept()
     assert.deepEqual([third.begun, received], [{ positions: true }, ['start', 'post', 'gap']])
-    client.duet.close()
   })
 
   it('begins where the first socket was accepted, also on the next socket, but not after a loss of events', async () => {
-    const { client, socket, next, received } = await start()
+    const { socket, next, received } = await start()
     socket.accept('p0')
     assert.deepEqual(socket.sent[0], { type: 'connection_init', payload: { positions: true } })
     assert.deepEqual(socket.begun, { after: 'p0' })
@@ -474,7 +462,6 @@ describe('The socket of the client', () => {
     const third = await next()
     third.accept('p5')
     assert.deepEqual([third.begun, received], [{ after: 'p5' }, ['start', 'gap']])
-    client.duet.close()
   })
 
   it('reports that events may be missing if the service told no position before it was cut off', async () => {
@@ -499,29 +486,22 @@ describe('The socket of the client', () => {
     const { client, socket } = await start()
     socket.accept()
     const events = live(client.duet).iterate<PostAdded>(postAdded)
-    const begun = () => socket.sent.findLast(({ type }) => type === 'subscribe') ?? assert.fail()
-    const { id } = begun()
-    const payloadOf = (number: number) => ({
-      data: { postAdded: { title: `post ${number}` } },
-      extensions: { position: `p${number}` },
-    })
+    const id = socket.subscribed.at(-1)?.id
     // The events after the thousandth were sent before the service got the complete message.
-    for (let number = 1; number <= 1010; number++) socket.say({ type: 'next', id, payload: payloadOf(number) })
+    for (let number = 1; number <= 1010; number++) socket.next(`post ${number}`, `p${number}`)
     assert.deepEqual(socket.sent.at(-1), { type: 'complete', id })
     const titles: string[] = []
     for await (const { postAdded: post } of events) {
       if (titles.push(post.title) === 1002) break
       if (titles.length !== 1000) continue
-      assert.equal(begun().id, id, 'nothing is requested while events wait')
+      assert.equal(socket.subscribed.length, 2, 'nothing is requested while events wait')
       setImmediate(() => {
-        assert.deepEqual(begun().payload?.extensions, { after: 'p1000' })
-        for (const number of [1001, 1002])
-          setImmediate(() => socket.say({ type: 'next', id: begun().id, payload: payloadOf(number) }))
+        assert.deepEqual(socket.begun, { after: 'p1000' })
+        for (const number of [1001, 1002]) setImmediate(() => socket.next(`post ${number}`, `p${number}`))
       })
     }
     assert.deepEqual(titles.slice(-3), ['post 1000', 'post 1001', 'post 1002'])
-    assert.equal(socket.sent.filter(({ type }) => type === 'subscribe').length, 3)
-    client.duet.close()
+    assert.equal(socket.subscribed.length, 3)
   })
 
   it('gives the events of an iterator before its error', async () => {
@@ -532,29 +512,6 @@ describe('The socket of the client', () => {
     socket.refuse('FORBIDDEN')
     assert.deepEqual(await soon(events.next()), { done: false, value: { postAdded: { title: 'before the error' } } })
     await assert.rejects(soon(events.next()), { kind: 'forbidden' })
-    client.duet.close()
-  })
-
-  it('asks on the next socket for no events of an iterator that has enough, until they are used', async () => {
-    const { client, socket, next } = await start()
-    socket.accept()
-    const events = live(client.duet).iterate<PostAdded>(postAdded, {}, { after: 'p0' })
-    for (let number = 1; number <= 1000; number++) socket.next('post', `p${number}`)
-    socket.onclose?.({ code: 1006 })
-    const second = await next()
-    second.accept()
-    assert.deepEqual([second.subscribed.length, second.begun], [1, { positions: true }])
-    for (let used = 0; used < 1000; used++) await events.next()
-    assert.equal(second.subscribed.length, 1)
-    const following = events.next()
-    assert.deepEqual(second.begun, { after: 'p1000' })
-    second.next('the next one')
-    assert.deepEqual((await soon(following)).value, { postAdded: { title: 'the next one' } })
-    second.onclose?.({ code: 1006 })
-    const third = await next()
-    third.accept()
-    assert.deepEqual([third.subscribed.length, third.begun], [2, { after: 'p1000' }])
-    client.duet.close()
   })
 
   it('gives one event to each reader of an iterator, and none after it was left', async () => {
@@ -572,7 +529,6 @@ describe('The socket of the client', () => {
     assert.equal(await titleOf(events.next()), 'three')
     const left = [events.return?.(), events.next()]
     assert.deepEqual(await soon(Promise.all(left)), Array(2).fill({ done: true, value: undefined }))
-    client.duet.close()
   })
 
   it('begins the iterator of a selection where the caller says, and tells the caller of a gap', async () => {
@@ -586,7 +542,6 @@ describe('The socket of the client', () => {
     assert.deepEqual(told, [], 'not by the answer to the refused attempt')
     socket.pong()
     assert.deepEqual([told, socket.subscribed.length], [['gap'], 3])
-    client.duet.close()
   })
 
   it('ends all readers of an iterator that wait when it ends', async () => {
@@ -617,7 +572,6 @@ describe('The socket of the client', () => {
     socket.refuse('FORBIDDEN')
     await unread.return?.()
     assert.deepEqual(await soon(unread.next()), { done: true, value: undefined }, 'its error came before it was left')
-    client.duet.close()
   })
 
   it('sends the text and the variables of each document, also of a selection', async () => {
@@ -638,7 +592,6 @@ describe('The socket of the client', () => {
       begin()
       assert.partialDeepStrictEqual(sent(), { variables: { postId1: '8' } })
     }
-    client.duet.close()
   })
 
   it('sends nothing before it is accepted, then each subscription once, and asks when it was read', async () => {
