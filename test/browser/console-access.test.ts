@@ -1,33 +1,14 @@
 import assert from 'node:assert/strict'
-import { readFileSync } from 'node:fs'
-import { createRequire } from 'node:module'
 import { describe, it } from 'node:test'
-import type { Page } from 'playwright-core'
 import { browserMissing } from '../support/browser.ts'
 import { onlyInFull } from '../support/form.ts'
 import { read } from '../support/graphql.ts'
 import { createUser, logIn } from '../support/rest.ts'
 import { waitUntil } from '../support/wait.ts'
+import { axe, findings } from './axe.ts'
 import { ada, type ConsolePage, startConsole } from './console-page.ts'
 
 const tabs = ['Feed', 'Users', 'Orders', 'Payments', 'Requests', 'Health']
-const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
-
-interface Finding {
-  readonly id: string
-  readonly impact: string
-  readonly nodes: readonly { readonly html: string; readonly failureSummary: string }[]
-}
-
-/** The accessibility problems that axe-core finds. */
-async function findings(page: Page, options: object = {}): Promise<readonly string[]> {
-  const { violations } = await page.evaluate<{ violations: readonly Finding[] }>(
-    `axe.run(document, ${JSON.stringify({ resultTypes: ['violations'], ...options })})`,
-  )
-  return violations.flatMap(({ id, impact, nodes }) =>
-    nodes.map(({ html, failureSummary }) => `${impact} ${id}: ${html} ${failureSummary}`),
-  )
-}
 
 describe('the console, for all users', { skip: browserMissing }, () => {
   const { app, open } = startConsole()
@@ -77,13 +58,13 @@ describe('the console, for all users', { skip: browserMissing }, () => {
       // All tabs share the colours of the theme, and axe-core looks at them for longer than at all else.
       const withoutColours = onlyInFull && !['Feed', 'Orders'].includes(what)
       assert.deepEqual(
-        await findings(page, withoutColours ? { rules: { 'color-contrast': { enabled: false } } } : {}),
+        await findings(page, 'html', withoutColours ? { rules: { 'color-contrast': { enabled: false } } } : {}),
         [],
         what,
       )
       if (onlyInFull && what !== 'Feed') return
       await page.emulateMedia({ colorScheme: 'dark' })
-      assert.deepEqual(await findings(page, { runOnly: ['color-contrast'] }), [], `${what}, dark`)
+      assert.deepEqual(await findings(page, 'html', { runOnly: ['color-contrast'] }), [], `${what}, dark`)
       await page.emulateMedia({ colorScheme: 'light' })
     }
     for (const tab of [...tabs, 'Account']) {

@@ -359,14 +359,8 @@ describe('the console', { skip: browserMissing }, () => {
     await untilShown('From commit to subscriber', /^\d+(\.\d)? ms$/)
     await page.locator('.chart .curve').first().waitFor()
     assert.ok(asked >= 2)
-    let [count, step, sockets] = [0, -1, 0]
-    await page.route(/\/metrics$/, route => {
-      count += step
-      return route.fulfill({ body: `duet_http_request_seconds_count ${count}\nduet_sockets ${sockets}` })
-    })
-    await until(() => count < -3)
-    assert.match(await value('Requests'), /^\d/) // counters that decrease are those of another process
-    step = 1
+    let sockets = 0
+    await page.route(/\/metrics$/, route => route.fulfill({ body: `duet_sockets ${sockets}` }))
     for (sockets of [700, 500]) await untilShown('Open sockets', new RegExp(`^${sockets} now$`))
     await page.getByRole('img', { name: 'Open sockets: now 500 now, at most 700 in the last minutes' }).waitFor()
     await page.unroute(/\/metrics$/)

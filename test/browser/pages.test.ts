@@ -1,6 +1,4 @@
 import assert from 'node:assert/strict'
-import { readFileSync } from 'node:fs'
-import { createRequire } from 'node:module'
 import { after, before, test } from 'node:test'
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
 import { startTestApp } from '../support/app.ts'
@@ -10,25 +8,16 @@ import { logIn } from '../support/rest.ts'
 import { sharedBrowser } from '../support/shared-browser.ts'
 import { metricOf } from '../support/sockets.ts'
 import { testTimeoutMs, waitUntil } from '../support/wait.ts'
+import { axe, findings } from './axe.ts'
 
-const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
 const phone = { viewport: { width: 375, height: 720 } }
 const desk = { viewport: { width: 1200, height: 800 } }
 const dark = { ...desk, colorScheme: 'dark' } as const
 
-interface Finding {
-  readonly id: string
-  readonly impact: string
-  readonly nodes: readonly { readonly html: string }[]
-}
-
-/** The accessibility problems that axe-core finds in a part of the page. GraphiQL itself is not ours. */
-async function findings(page: Page, part?: string): Promise<readonly string[]> {
-  const scope = part ?? (page.url().endsWith('/graphql') ? '.top' : 'html')
+/** The serious accessibility problems in a part of the page. GraphiQL itself is not ours. */
+async function seriousFindings(page: Page, part = page.url().endsWith('/graphql') ? '.top' : 'html') {
   await page.evaluate(axe)
-  const found = (await page.evaluate(`axe.run('${scope}').then(({ violations }) => violations)`)) as readonly Finding[]
-  const serious = found.filter(({ impact }) => impact === 'serious' || impact === 'critical')
-  return serious.map(({ id, nodes }) => `${id}: ${nodes[0]?.html}`)
+  return (await findings(page, part)).filter(text => /^(serious|critical)/.test(text))
 }
 
 /** On parts of pages axe-core runs only in the long form: it takes seconds. */
@@ -69,7 +58,7 @@ test('the pages', { skip: browserMissing }, async suite => {
         // The page's content security policy forbids other scripts. Only axe-core may run.
         await using opened = await openPage(browser, app.url + path, { ...options, bypassCSP: true })
         await opened.page.getByRole('button', { name: 'Sign in' }).waitFor()
-        assert.deepEqual(await findings(opened.page), [], path)
+        assert.deepEqual(await seriousFindings(opened.page), [], path)
       }
     })
   }
@@ -128,7 +117,7 @@ test('the pages', { skip: browserMissing }, async suite => {
     await page.keyboard.type('subscriptions resum') // replaces what was there
     await results.first().getByText('The GraphQL interface › Subscriptions').waitFor()
     await results.first().locator('mark').first().waitFor()
-    if (withAxe) assert.deepEqual(await findings(page, '.search'), [])
+    if (withAxe) assert.deepEqual(await seriousFindings(page, '.search'), [])
     for (const key of ['ArrowDown', 'ArrowDown', 'ArrowUp', 'ArrowUp']) await page.keyboard.press(key)
     await page.keyboard.press('Enter')
     await page.waitForURL(`${app.url}/docs/graphql#subscriptions`)
@@ -189,7 +178,7 @@ test('the pages', { skip: browserMissing }, async suite => {
     assert.ok(!(await menu.isVisible()))
     await page.getByRole('button', { name: 'Documentation' }).click()
     await menu.getByRole('link', { name: 'Limits', exact: true }).and(page.locator('[aria-current=page]')).waitFor()
-    if (withAxe) assert.deepEqual(await findings(page, '#menu'), [])
+    if (withAxe) assert.deepEqual(await seriousFindings(page, '#menu'), [])
     await page.keyboard.press('Escape')
     await menu.waitFor({ state: 'hidden' })
     await page.keyboard.press('Enter') // the focus is on the button again
@@ -250,6 +239,15 @@ test('the pages', { skip: browserMissing }, async suite => {
       await other.goto(`${app.url}/graphql?query={me{id}}`)
       await other.locator('.graphiql-execute-button').click()
       await other.locator('.graphiql-response .view-lines', { hasText: '"1"' }).waitFor()
+      for (const { viewport } of [phone, desk]) {
+        await other.setViewportSize(viewport)
+        assert.equal(await other.evaluate('document.documentElement.scrollWidth'), viewport.width)
+        const shown = await other.locator('.graphiql-response').boundingBox()
+        assert.ok(
+          shown !== null && shown.width > 300 && shown.y + shown.height <= viewport.height,
+          'the answer is seen',
+        )
+      }
       const renewed = await renew()
       const asked = other.waitForRequest(`${app.url}/graphql`)
       await other.locator('.graphiql-execute-button').click()
