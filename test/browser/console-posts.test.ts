@@ -295,7 +295,7 @@ describe('posts in the console', { skip: browserMissing }, () => {
         assert.equal(await page.getByRole('link', { name: tab, exact: true }).getAttribute('aria-current'), 'page')
       }
     }
-    await view.post('Testing shows the presence of bugs').waitFor()
+    await page.getByRole('article').first().waitFor()
     await page.keyboard.press('Tab')
     await page.getByRole('link', { name: 'Skip to the content' }).and(page.locator(':focus')).waitFor()
     await page.keyboard.press('Enter')
@@ -395,7 +395,6 @@ describe('posts in the console', { skip: browserMissing }, () => {
     const { page } = view
     let found: string[] = []
     page.on('request', request => {
-      if (request.isNavigationRequest()) found = [] // the page is loaded anew
       if (request.url().endsWith('/graphql')) found.push(request.postDataJSON().query.slice(0, 10))
     })
     page.on('websocket', socket => {
@@ -405,8 +404,9 @@ describe('posts in the console', { skip: browserMissing }, () => {
       })
     })
     const asked = async (tab: string) => {
-      await page.evaluate(`location.hash = '${tab}'`)
-      await page.reload()
+      await page.goto('about:blank')
+      found = []
+      await page.goto(`${app.url}/console#${tab}`)
       await view.post('To be loaded').waitFor()
       await page.getByText('Live', { exact: true }).waitFor()
       return found.sort()
