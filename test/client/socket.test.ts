@@ -450,10 +450,13 @@ describe('The socket of the client', () => {
   })
 
   it('begins where the first socket was accepted, also on the next socket, but not after a loss of events', async () => {
-    const { socket, next, received } = await start()
+    const { client, socket, next, received } = await start()
     socket.accept('p0')
     assert.deepEqual(socket.sent[0], { type: 'connection_init', payload: { positions: true } })
     assert.deepEqual(socket.begun, { after: 'p0' })
+    const joined = live(client.duet).subscribe<PostAdded>(postAdded, {}, recorder().watcher)
+    assert.deepEqual(socket.begun, { positions: true }, 'who joins later begins later')
+    joined.close()
     socket.onclose?.({ code: 1006 })
     const second = await next()
     second.accept('p7')
