@@ -492,75 +492,86 @@ describe('the administration in the console', { skip: browserMissing }, () => {
 
   it('says what became of an order that another window cancelled or paid, and takes its buttons away', async () => {
     await using view = await open('orders')
-    const { page } = view
-    const show = (id: number) => page.goto(`${app.url}/console#/orders/${id}`)
-    const notice = page.getByRole('article').getByRole('alert')
-    const payElsewhere = (id: number) => payOrder(app, id, undefined, token)
-    const cancelElsewhere = (id: number) => send(app, `DELETE /orders/${id}`, undefined, token)
-    for (const [action, meanwhile, said] of [
-      ['Pay €3.60', cancelElsewhere, 'This order was cancelled meanwhile. Nothing is paid.'],
-      ['Pay €3.60', payElsewhere, 'This order was paid and shipped meanwhile. Nothing is paid twice.'],
-      ['Cancel the order', payElsewhere, 'This order was paid and shipped meanwhile. It can no longer be cancelled.'],
-    ] as const) {
+    await using other = await open('orders')
+    const stale = async (last: 'Pay €3.60' | 'Cancel the order', meanwhile: (id: number) => Promise<unknown>) => {
       const { id } = await order(1)
-      await show(id)
-      await page.getByRole('heading', { name: `Order ${id}` }).waitFor()
-      await view.button(action).waitFor()
+      for (const each of [view, other]) await each.page.goto(`${app.url}/console#/orders/${id}`)
+      await view.button(last).waitFor()
+      await other.button('Pay €3.60').waitFor()
       await meanwhile(id)
-      await view.button(action).click()
-      if (meanwhile === payElsewhere && action !== 'Pay €3.60')
-        await page.getByRole('dialog').getByRole('button', { name: action }).click()
+      await view.button(last).click()
+      const question = view.page.getByRole('dialog')
+      if (last === 'Cancel the order') await question.getByRole('button', { name: last }).click()
+      const notice = view.page.getByRole('article').getByRole('alert')
       await notice.waitFor()
-      assert.equal(await notice.innerText(), said)
       assert.equal(await view.button(/^(Pay|Cancel)/).count(), 0)
-      assert.equal(await page.locator('.toast').count(), 0) // it was somebody else
+      assert.equal(await view.page.locator('.toast').count(), 0) // it was somebody else
+      return notice.innerText()
     }
-    await page.getByText('Difference Express').waitFor() // and it shows the present state
+    const cancelElsewhere = async () => {
+      await other.button('Cancel the order').click()
+      await other.page.getByRole('dialog').getByRole('button', { name: 'Cancel the order' }).click()
+      await other.page.getByText('Cancelled', { exact: true }).waitFor()
+    }
+    const payElsewhere = async () => {
+      await other.button('Pay €3.60').click()
+      await other.page.getByText('Difference Express').waitFor()
+    }
+    assert.equal(await stale('Pay €3.60', cancelElsewhere), 'This order was cancelled meanwhile. Nothing is paid.')
+    assert.equal(
+      await stale('Pay €3.60', payElsewhere),
+      'This order was paid and shipped meanwhile. Nothing is paid twice.',
+    )
+    assert.equal(
+      await stale('Cancel the order', payElsewhere),
+      'This order was paid and shipped meanwhile. It can no longer be cancelled.',
+    )
+    await view.page.getByText('Difference Express').waitFor() // and it shows the present state
 
-    const [gone, { id }] = [await order(1), await order(1)]
-    await page.goto(`${app.url}/console#/orders`)
-    await page.reload()
+    const gone = await order(1)
+    const { id } = await order(1)
+    await view.page.goto(`${app.url}/console#/orders`)
+    await view.page.reload()
     await view.button(`Items of order ${gone.id}`).waitFor()
-    await cancelElsewhere(gone.id)
+    await send(app, `DELETE /orders/${gone.id}`, undefined, token)
     await view.button(`Items of order ${gone.id}`).click()
-    await page.getByText('This order was cancelled meanwhile.', { exact: true }).waitFor()
+    await view.page.getByText('This order was cancelled meanwhile.', { exact: true }).waitFor()
     assert.match(await rows(view).nth(1).innerText(), new RegExp(`Order ${gone.id}[\\s\\S]*Cancelled`))
     assert.equal(await view.button(/^(Pay|Cancel)/).count(), 0)
     await view.button(`Items of order ${id}`).click()
     await view.button('Pay €3.60').waitFor()
-    await cancelElsewhere(id)
+    await other.page.goto(`${app.url}/console#/orders/${id}`)
+    await other.page.getByText('Total').waitFor()
+    await send(app, `DELETE /orders/${id}`, undefined, token)
+    await focus(other.page) // its user comes back to it
+    await other.page.getByRole('article').getByText('Cancelled', { exact: true }).waitFor()
+    assert.equal(await other.button(/^(Pay|Cancel)/).count(), 0)
     await view.button('Pay €3.60').click()
-    await page.getByText('This order was cancelled meanwhile. Nothing is paid.').waitFor()
+    await view.page.getByText('This order was cancelled meanwhile. Nothing is paid.').waitFor()
     assert.match(await rows(view).first().innerText(), new RegExp(`Order ${id}[\\s\\S]*Cancelled`))
     assert.equal(await view.button('Pay €3.60').count(), 0)
 
-    const left = await order(1)
-    await show(left.id)
-    await view.button('Pay €3.60').waitFor()
-    await cancelElsewhere(left.id)
-    await focus(page) // its user comes back to it
-    await page.getByRole('article').getByText('Cancelled', { exact: true }).waitFor()
-    assert.equal(await view.button(/^(Pay|Cancel)/).count(), 0)
-
+    const { id: lost } = await order(1)
     const loseAnswer = async (route: Route) => {
       await route.fetch()
       await route.fulfill({ status: 503, headers: { 'retry-after': '60' } })
     }
-    await show((await order(1)).id)
-    await page.route(/\/payment$/, loseAnswer, { times: 1 })
-    await view.button('Pay €3.60').click()
-    await view.button('Try again').click()
-    await page.getByText('Difference Express').waitFor()
+    await other.page.goto(`${app.url}/console#/orders/${lost}`)
+    await other.page.route(/\/payment$/, loseAnswer, { times: 1 })
+    await other.button('Pay €3.60').click()
+    await other.button('Try again').click()
+    await other.page.getByText('Difference Express').waitFor()
 
-    await show((await order(1)).id)
-    await page.route(/\/payment$/, route => route.fulfill({ status: 409 }), { times: 1 })
-    await view.button('Pay €3.60').click()
-    const unpaid = page.getByText('Nothing is paid yet.')
+    const { id: paid } = await order(1)
+    await other.page.goto(`${app.url}/console#/orders/${paid}`)
+    await other.page.route(/\/payment$/, route => route.fulfill({ status: 409 }), { times: 1 })
+    await other.button('Pay €3.60').click()
+    const unpaid = other.page.getByText('Nothing is paid yet.')
     await unpaid.waitFor()
-    await view.button('Pay €3.60').click()
-    await page.getByText('Difference Express').waitFor()
+    await other.button('Pay €3.60').click()
+    await other.page.getByText('Difference Express').waitFor()
     assert.equal(await unpaid.count(), 0) // it is paid now
-    view.assertNoTroubles({ refusals: true })
+    for (const each of [view, other]) each.assertNoTroubles({ refusals: true })
   })
 
   it('lists payments newest first, page by page, makes one, and shows that sending it again pays nothing twice', async () => {
