@@ -73,7 +73,9 @@ export function limitRequests(server: FastifyInstance, limit: RateLimit, refuse:
 export function limitAtOnce(server: FastifyInstance, { atOnce }: RateLimit): void {
   server.addHook('preHandler', (request, { raw: response }, next) => {
     const { raw, client, isCounted } = request
-    if (!isCounted || raw.socketUpgrade !== undefined) return next()
+    // A socket stays open, so its operations wait instead. Other routes send their usual response to an upgrade.
+    const isSocket = raw.socketUpgrade !== undefined && request.route.url === '/graphql'
+    if (!isCounted || isSocket) return next()
     const begin = () => {
       if (response.destroyed) return atOnce.leave(client)
       let hasLeft = false

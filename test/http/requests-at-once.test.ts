@@ -21,6 +21,8 @@ import { testTimeoutMs, waitUntil, within } from '../support/wait.ts'
 const limits = new MemoryLimits(new TestClock())
 const proxies = new TrustedProxies([])
 
+const upgrade = 'Connection: Upgrade\r\nUpgrade: websocket\r\n'
+
 /** A server on which each client may have two requests in progress. Requests for `/limited/…` end when the test says so. */
 async function start(proxies = new TrustedProxies([])) {
   const begun: string[] = []
@@ -51,7 +53,9 @@ async function start(proxies = new TrustedProxies([])) {
   const send = async (path: string, head = '', localAddress = '127.0.0.1') => {
     const connection = connections.use(await RawConnection.open(server.port, localAddress))
     const arrived = server.lifecycle.requestsInFlight + 1
-    connection.write(`${head === '' ? 'GET' : 'POST'} ${path} HTTP/1.1\r\nHost: localhost\r\n${head}\r\n`)
+    connection.write(
+      `${head === '' || head === upgrade ? 'GET' : 'POST'} ${path} HTTP/1.1\r\nHost: localhost\r\n${head}\r\n`,
+    )
     await waitUntil(() => server.lifecycle.requestsInFlight === arrived)
     return connection
   }
@@ -71,7 +75,8 @@ async function start(proxies = new TrustedProxies([])) {
 describe('Of the limited requests of one client', () => {
   it('two are in progress; the others wait, in their order, and neither other clients nor other requests do', async () => {
     await using server = await start()
-    for (const name of ['a', 'b', 'c', 'd']) await server.send(`/limited/${name}`)
+    for (const name of ['a', 'b', 'c']) await server.send(`/limited/${name}`)
+    await server.send('/limited/d', upgrade) // a route that has no sockets sends its usual response
     await server.send('/limited/other', '', '127.0.0.2')
     for (const name of ['x', 'y', 'z']) await server.send(`/free/${name}`)
     const begun = ['a', 'b', 'other', 'x', 'y', 'z']

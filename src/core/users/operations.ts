@@ -1,4 +1,4 @@
-import { waiting } from '../../lib/waits.ts'
+import { waited, waiting } from '../../lib/waits.ts'
 import { type Access, invalidToken, notPermitted } from '../access.ts'
 import type { Actor, Role } from '../actor.ts'
 import { type Condition, type Revised, type Unmet, unconditional, unmetCondition } from '../condition.ts'
@@ -7,6 +7,7 @@ import type { EventBus } from '../events.ts'
 import { badInput, type Decode } from '../input.ts'
 import { type Page, pageOf } from '../page.ts'
 import type { Passwords, Randomness } from '../ports.ts'
+import { Queue } from '../queue.ts'
 import type { ListedUser, Replaced, UserStore, UserValues, WriteRefusal, WriteRights } from '../store.ts'
 import { absentUser, profileOf, type User, type UserInput, type UserListRequest, usersTogether } from './user.ts'
 
@@ -21,15 +22,26 @@ export interface UsersParts {
 /** Operations on users. An id that no row can have is passed as `undefined` and counts as absent. */
 export class Users {
   readonly #parts: UsersParts
+  /** Each may have 8 MB before it is sent. If all were read at the same time, each would be in memory for long. */
+  readonly #longPages = new Queue({ atOnce: 4 })
 
   constructor(parts: UsersParts) {
     this.#parts = parts
   }
 
-  /** A long page is read in parts, and others are served in between. The store does so with the page of a search. */
   async list(actor: Actor, decode: Decode<UserListRequest>): Promise<Page<ListedUser, UserListRequest>> {
     this.#parts.access.require(actor, 'list users')
     const request = decode()
+    if (request.limit <= usersTogether) return this.#page(request)
+    const asked = performance.now()
+    return this.#longPages.run(() => {
+      waited('queue', asked)
+      return this.#page(request)
+    })
+  }
+
+  /** A long page is read in parts, and others are served in between. The store does so with the page of a search. */
+  async #page(request: UserListRequest): Promise<Page<ListedUser, UserListRequest>> {
     const together = request.q === undefined ? usersTogether : request.limit
     const items: ListedUser[] = []
     for (let rest = request; ; ) {

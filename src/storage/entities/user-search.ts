@@ -26,9 +26,9 @@ export function searchOfUsers(engine: Pick<Engine<Verbs>, 'read' | 'dialect'>) {
       const ids = (await engine.read({ text: areFew ? texts.few : texts.some, values })).map(([id]) => Number(id))
       for (let at = 0; at < ids.length; at += usersTogether) {
         const list = texts.list(ids.slice(at, at + usersTogether))
-        found.push(...(await engine.read({ text: texts.users, values: [list] })))
+        found.push(...(await engine.read({ text: texts.users, values: [...keys, list] })))
       }
-      // A user may have been deleted since its id was found. Then another one takes its place.
+      // A user may have been deleted or renamed since its id was found. Then another one takes its place.
       const isCut = ids.length === wanted
       if (found.length === limit || (!isCut && Number(users) < lookedAtTogether)) return found
       start = isCut ? (ids.at(-1) ?? start) : Number(end)
@@ -41,7 +41,7 @@ const lastCharacters = '\u{10ffff}'.repeat(Math.max(userBounds.name, userBounds.
 
 /** Found users that are sorted, and users that are looked at in one statement: a few milliseconds of work. */
 const fewUsers = 10_000
-const lookedAtTogether = 10_000
+const lookedAtTogether = 2_000
 
 const [names, emails] = ['name_key between $1 and $2', 'email_key between $3 and $4']
 const upToMany = (keys: string) => `select 1 from users where ${keys} limit ${fewUsers + 1}`
@@ -56,14 +56,14 @@ function textsFor(engine: keyof typeof listedColumns, order: 'asc' | 'desc') {
   const page = `id ${beyond} $6 and id ${until} $7 order by id ${order} limit $5`
   const found = `select id from users where ${names} union select id from users where ${emails}`
   const walked = `select id from users where id ${beyond} $1 order by id ${order} limit ${lookedAtTogether}`
-  const isListed = engine === 'sqlite' ? 'in (select value from json_each($1))' : '= any($1::bigint[])'
+  const isListed = engine === 'sqlite' ? 'in (select value from json_each($5))' : '= any($5::bigint[])'
   return {
     start,
     end,
     few: `select id from (${found}) as found where ${page}`,
     next: `select count(*), ${furthest}(id) from (${walked}) as walked`,
     some: `select id from users where (${names} or ${emails}) and ${page}`,
-    users: `select ${listedColumns[engine]} from users where id ${isListed} order by id ${order}`,
+    users: `select ${listedColumns[engine]} from users where id ${isListed} and (${names} or ${emails}) order by id ${order}`,
     list: (ids: readonly number[]) => (engine === 'sqlite' ? `[${ids}]` : `{${ids}}`),
   }
 }
