@@ -18,8 +18,8 @@ for (const kind of engineKinds) {
       )
       await using engine = database.open(catalogue)
       for (const [text, found, changes] of [
-        ['few', [1, 3, 5], 'delete from users where id = 2; update users set name_key = name where id = 4'],
-        ['many', [6, 8, 10], 'delete from users where id = 7; update users set name_key = name where id = 9'],
+        ['few', [1, 4, 5], 'delete from users where id = 2; update users set name_key = name where id = 3'],
+        ['many', [6, 9, 10], 'delete from users where id = 7; update users set name_key = name where id = 8'],
       ] as const) {
         const read = async (statement: Statement) => {
           const rows = await engine.read(statement)
