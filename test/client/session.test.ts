@@ -332,6 +332,23 @@ const refused = () => Response.json({ error: 'Invalid or expired token' }, { sta
 const renewalOf = (seconds: number) => (seconds * 2000) / 3
 
 describe('A stored session of the client', () => {
+  it('is not ended by a late 401 to the user before, also without a storage', async () => {
+    const late = Promise.withResolvers<Response>()
+    const clock = new ManualClock(0)
+    let user = 0
+    const fetch = async (_input: unknown, init?: RequestInit) =>
+      init?.body ? Response.json({ token: tokenFor(++user) }) : late.promise
+    using client = connectTo({ url: 'http://duet.test' }, { clock, fetch })
+    const signIn = () => client.duet.signIn({ email: 'x@example.com', password })
+    await signIn()
+    clock.pass(renewalOf(3600))
+    await signIn()
+    late.resolve(refused())
+    await waitUntil(() => client.lines().includes('POST /tokens 401'))
+    await new Promise(setImmediate)
+    assert.equal(client.duet.session?.userId, 2)
+  })
+
   it('is renewed in time: when it is found, and when it comes from another tab; but not after its end', () => {
     const { client, duet, clock, tell, changes } = alone(tokenFor(1), () => assert.fail())
     const session = { userId: 1, role: 'member', expiresAt: hour }

@@ -532,6 +532,7 @@ describe('The socket of the client', () => {
     assert.equal(await titleOf(events.next()), 'three')
     const left = [events.return?.(), events.next()]
     assert.deepEqual(await soon(Promise.all(left)), Array(2).fill({ done: true, value: undefined }))
+    assert.deepEqual(socket.sent.at(-1), { type: 'complete', id: socket.subscribed.at(-1)?.id }, 'the service is told')
   })
 
   it('begins the iterator of a selection where the caller says, and tells the caller of a gap', async () => {

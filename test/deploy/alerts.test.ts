@@ -10,7 +10,7 @@ import { temporaryFolder } from '../support/folder.ts'
 const path = join(import.meta.dirname, '..', '..', 'deploy', 'prometheus-alerts.yaml')
 
 interface Rules {
-  readonly groups: readonly { readonly rules: readonly { readonly alert: string }[] }[]
+  readonly groups: readonly { readonly rules: readonly { readonly alert: string; readonly expr: string }[] }[]
 }
 
 /** A value for each minute of half an hour, by series, as `promtool` writes them: `0+2x30` is 0, 2, 4, … */
@@ -129,6 +129,12 @@ describe('deploy/prometheus-alerts.yaml', { skip: programMissing('promtool') ?? 
     const { groups } = load(readFileSync(path, 'utf8')) as Rules
     const alerts = groups.flatMap(({ rules }) => rules.map(({ alert }) => alert))
     assert.deepEqual(Object.keys(cases).toSorted(), alerts.toSorted())
+    // All series are in one case, so an alert could be raised by those of another one.
+    for (const { alert, expr } of groups.flatMap(({ rules }) => rules)) {
+      const own = Object.keys({ ...cases[alert]?.raised, ...cases[alert]?.quiet }).join()
+      for (const [name] of expr.matchAll(/\b(?:duet|process|nodejs)_\w+/g))
+        assert.ok(own.includes(name), `${alert}: ${name}`)
+    }
     const [raised, quiet] = [
       Object.values(cases).map(each => each.raised),
       Object.values(cases).map(each => each.quiet),

@@ -1,7 +1,15 @@
 import assert from 'node:assert/strict'
 import { describe, it, mock } from 'node:test'
 import pg from 'pg'
-import type { Event, EventContent, EventLog, Place, Topic } from '../../src/core/events.ts'
+import {
+  type Event,
+  type EventContent,
+  type EventLog,
+  type Place,
+  placeFromText,
+  placeToText,
+  type Topic,
+} from '../../src/core/events.ts'
 import type { Engine } from '../../src/storage/engine.ts'
 import { createEventLog } from '../../src/storage/entities/outbox.ts'
 import { planning } from '../../src/storage/postgres/settings.ts'
@@ -21,6 +29,14 @@ const commentsOf = (postId: number) => ({ kind: 'comment-added', postId }) as co
 const kinds = 'post-added post-updated comment-added comment-updated comment-deleted post-deleted'.split(
   ' ',
 ) as EventContent['kind'][]
+
+it('a place has one text, and those of the former version are unknown', () => {
+  const text = (numbers: string) => Buffer.from(numbers).toString('base64url')
+  assert.deepEqual(placeFromText(text('7-8')), { position: 7, at: 8 })
+  assert.equal(placeToText({ position: 7, at: 8, readAt: 9 }), text('7-8-9'))
+  for (const other of ['7.7.1700000000000', '7', '07-8', '7-8-09', '7-8-9-10', '9999999999999999-8'])
+    assert.equal(placeFromText(text(other)), undefined, other)
+})
 
 interface Written {
   readonly kind: EventContent['kind']

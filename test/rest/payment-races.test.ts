@@ -98,6 +98,17 @@ for (const kind of engineKinds) {
       assert.equal(new Set(answers.map(({ body }) => body)).size, 2)
     })
 
+    it('the same key for /payments and for two orders at once pays three times', async () => {
+      for (let round = 0; round < 5; round++) {
+        const [one, other, key] = [await newOrder(), await newOrder(), newKey()]
+        const paid = [pay(app, key), payOrder(app, one, key), payOrder(app, other, key)] as const
+        const [payment, ...orders] = await Promise.all(paid)
+        assert.equal(payment.status, 201)
+        for (const order of orders) assert.deepEqual([order.status, wasReplayed(order)], [200, false])
+        assert.equal(new Set(orders.map(paymentLinkOf)).size, 2)
+      }
+    })
+
     it('one of many concurrent requests with an expired key makes a new payment', async () => {
       const key = newKey()
       await pay(app, key)

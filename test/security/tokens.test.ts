@@ -72,6 +72,8 @@ const attacks: Readonly<Record<string, (app: Started) => string | Promise<string
     `${encoded({ alg: 'None', kid: ourKey.kid })}.${parts(token).slice(1).join('.')}`,
   'HS256 with the bytes of our public key as secret': app =>
     signed(app, { header: { alg: 'HS256' }, key: Buffer.from(ourKey.x, 'base64url') }),
+  'HS256 with the text of our public key as secret': app =>
+    signed(app, { header: { alg: 'HS256' }, key: Buffer.from(ourKey.x) }),
   'HS256 with the PEM of our public key as secret': app =>
     signed(app, { header: { alg: 'HS256' }, key: Buffer.from(ourPublicKey.export({ type: 'spki', format: 'pem' })) }),
   "the attacker's key under our kid": app => signed(app, { key: attacker.privateKey }),
