@@ -42,7 +42,7 @@ export async function listUsers(config: Config, options: Options): Promise<void>
       page = await store.listAccounts(page.at(-1)?.id ?? 0, pageSize)
       for (const { email, name, ...user } of page)
         if (role === undefined || user.role === role)
-          console.log([user.id, user.role, user.login, harmless(email), harmless(name)].join('\t'))
+          console.log([user.id, user.role, user.canLogIn ? 'yes' : 'no', harmless(email), harmless(name)].join('\t'))
     } while (page.length === pageSize)
   })
 }

@@ -80,7 +80,7 @@ export type ListedUser = User | { readonly id: number; readonly json: Uint8Array
 export interface Account {
   readonly id: number
   readonly role: Role
-  readonly login: 'yes' | 'no'
+  readonly canLogIn: boolean
   readonly email: string
   readonly name: string
 }
@@ -239,5 +239,6 @@ export interface ChangeRefusal {
     | 'post changed'
     | 'comment changed'
     | 'token revoked'
+  /** The index of the refused change. */
   readonly at: number
 }

@@ -173,7 +173,7 @@ export class FanOut {
     return reached
   }
 
-  /** Of what is deleted, subscribers get the id, and nothing is read: but thousands at once leave turns to others. */
+  /** Of what is deleted, subscribers get the id, and nothing is read. So thousands at once would leave no turn to others. */
   async #dataAbout(group: Group, subject: number): Promise<string | undefined> {
     const { topic, key } = group.subscription
     if (topic.kind === 'post-deleted' || topic.kind === 'comment-deleted') {

@@ -99,7 +99,7 @@ function* deleteUser(id: number, condition: Condition): Steps<'gone' | 'more' | 
 export const userReads = {
   byId: (id: number): Statement => ({ text: readById, values: [id] }),
   accounts: (after: number, limit: number) =>
-    sql`select id, role, case when login_key is null then 'no' else 'yes' end, email, name from users
+    sql`select id, role, email, name, case when login_key is null then 0 else 1 end from users
         where id > ${after} order by id limit ${limit}`,
   tokenState: (id: number) => sql`select role, token_mark from users where id = ${id}`,
   credentials: (loginKey: string) =>
@@ -114,7 +114,11 @@ export function tokenStateOf([role, tokenVersion]: Row): TokenState {
 
 export const credentialsOf = recordOf<Credentials>('role', 'tokenVersion', 'id', 'passwordHash')
 
-export const accountOf = recordOf<Account>('id', 'role', 'login', 'email', 'name')
+const identityOf = recordOf<Omit<Account, 'canLogIn'>>('id', 'role', 'email', 'name')
+
+export function accountOf(row: Row): Account {
+  return { ...identityOf(row), canLogIn: row[4] === 1 }
+}
 
 interface KnownUser {
   readonly user: User
