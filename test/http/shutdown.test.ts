@@ -129,14 +129,21 @@ test('an idle server without connections stops at once, whatever its drain time'
 })
 
 test('until the server stops listening, new connections are served, each for one request, though there were none before', async () => {
-  for (const opened of [0, 1]) {
+  const cases = [0, 1]
+  for (const opened of cases) {
     await using server = await startServer()
     using connections = new DisposableStack()
     const open = async () => connections.use(await RawConnection.open(server.port))
     const earlier = opened === 0 ? [] : [await open()]
     server.lifecycle.drainMs = opened === 0 ? 1 : 200
+    const begun = performance.now()
     const shutdown = shutDown(server.server, server.lifecycle)
     for (let turns = 0; turns < 3; turns++) await turn()
+    if (opened === 0 && performance.now() - begun > 10) {
+      cases.push(0) // without CPU for so long, this process may come too late
+      await shutdown
+      continue
+    }
     for (const connection of [...earlier, await open()]) {
       connection.write(live)
       const response = await connection.response()
