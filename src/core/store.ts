@@ -17,7 +17,7 @@ export interface Store extends UserStore, ResetStore, OrderStore, PaymentStore, 
 
 export interface UserStore {
   /** Sorted by id. Returns one row more than the limit if there are more. */
-  listUsers(request: UserListRequest): Promise<readonly ListedUser[]>
+  listUsers(request: UserListRequest): Promise<UserList>
   readUser(id: number): Promise<Revised<User> | undefined>
   tokenState(id: number): Promise<TokenState | undefined>
   credentials(loginKey: string): Promise<Credentials | undefined>
@@ -73,8 +73,16 @@ export interface DueReset {
   readonly hash: string
 }
 
-/** A user in a list. SQLite writes it as bytes of JSON, with the fields that are set, which Node need not decode. */
-export type ListedUser = User | { readonly id: number; readonly json: Uint8Array }
+/** A page of users. Its parts are not empty. */
+export interface UserList {
+  readonly parts: readonly UserPart[]
+  /** The id of the last user, if there are more. */
+  readonly last: number | undefined
+  readonly more: boolean
+}
+
+/** SQLite writes JSON: the objects with commas between them. Node need not decode these bytes. */
+export type UserPart = readonly User[] | Uint8Array
 
 /** What an operator sees of a user. */
 export interface Account {

@@ -51,11 +51,11 @@ export function boundUnread(
   const timer = setInterval(look, unread.stalledMs).unref()
   server.addHook('onClose', async () => clearInterval(timer))
   server.addHook('onSend', (_request, reply, payload, next) => {
-    if (typeof payload !== 'string' && !Buffer.isBuffer(payload)) return next()
-    if (payload.length < largeBytes) return next()
+    const isWhole = typeof payload === 'string' || Buffer.isBuffer(payload)
+    if (isWhole ? payload.length < largeBytes : !reply.hasHeader('content-length')) return next()
     // Node would keep a string in memory as long as its bytes. And the garbage collector knows the size of buffers.
-    const bytes = typeof payload === 'string' ? Buffer.from(payload) : payload
-    const { length } = bytes // 0 once its memory is released
+    const body = typeof payload === 'string' ? Buffer.from(payload) : payload
+    const length = Buffer.isBuffer(body) ? body.length : Number(reply.getHeader('content-length'))
     const { raw } = reply
     if (!unread.hasRoom(length)) {
       dropHeadersOfHandler(reply)
@@ -68,7 +68,7 @@ export function boundUnread(
         unread.bytes -= length
       })
     }
-    next(null, bytes)
+    next(null, body)
   })
 }
 

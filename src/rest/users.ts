@@ -1,7 +1,9 @@
+import { Readable } from 'node:stream'
 import { setImmediate as turn } from 'node:timers/promises'
+import type { FastifyReply } from 'fastify'
 import { roles } from '../core/actor.ts'
 import { badInput, type Fields, isBlank, isObject } from '../core/input.ts'
-import type { ListedUser } from '../core/store.ts'
+import type { UserPart } from '../core/store.ts'
 import {
   profileFields,
   profileRules,
@@ -11,7 +13,6 @@ import {
   type UserListRequest,
   userRules,
 } from '../core/users/user.ts'
-import { largeBytes } from '../http/unread.ts'
 import { release } from '../lib/v8.ts'
 import { decodeCondition, sendRevised } from './conditions.ts'
 import { decodePage, fieldsOf, idIn, oneOf, type Rest } from './request.ts'
@@ -21,12 +22,12 @@ export function serveUsers({ server, authenticate, users, links }: Rest): void {
   const options = { onRequest: authenticate }
 
   server.get('/users', options, async (request, reply) => {
-    const page = await users.list(request.actor, () => decodeUserList(request.query as Fields))
-    links.addPages(reply, '/users', page, { email: page.email, q: page.q })
+    const decode = () => decodeUserList(request.query as Fields)
+    const { written, last, ...page } = await users.list(request.actor, decode, writeUsers)
+    const items = last === undefined ? [] : [{ id: last }]
+    links.addPages(reply, '/users', { ...page, items }, { email: page.email, q: page.q })
     reply.type('application/json; charset=utf-8')
-    const list = await listOf(page.items)
-    if (list.length >= largeBytes && typeof list !== 'string') reply.raw.once('close', () => release(list))
-    return list
+    return Array.isArray(written) ? sendLong(reply, written) : written
   })
 
   server.post('/users', options, async (request, reply) => {
@@ -78,35 +79,42 @@ export function serveUsers({ server, authenticate, users, links }: Rest): void {
   })
 }
 
-/** The JSON of a list. Others need not wait until all of a thousand users are written. */
-async function listOf(users: readonly ListedUser[]): Promise<string | Buffer> {
-  const written = users.flatMap(user => ('json' in user ? [comma, user.json] : []))
-  if (written.length > 0) return Buffer.concat([opening, ...written.slice(1), closing])
-  const shown = users.flatMap(user => ('json' in user ? [] : [represent(user)]))
-  const texts = [JSON.stringify(shown.slice(0, writtenTogether))]
-  for (let at = writtenTogether; at < shown.length; at += writtenTogether) {
-    await turn()
-    texts.push(JSON.stringify(shown.slice(at, at + writtenTogether)))
-  }
-  return texts.length === 1 ? texts.join() : joinedLists(texts)
+/** The JSON of a page, or that of each part of a long one without brackets. Others are served in between. */
+async function writeUsers(parts: readonly UserPart[]): Promise<string | Uint8Array | readonly Uint8Array[]> {
+  const [first = []] = parts
+  if (parts.length < 2)
+    return first instanceof Uint8Array ? Buffer.concat([opening, first, closing]) : JSON.stringify(first.map(represent))
+  const written: Uint8Array[] = []
+  for (const part of parts) written.push(part instanceof Uint8Array ? part : await bytesOf(part))
+  return written
 }
 
-const writtenTogether = 100
+/** A character takes at most three bytes. To count them first would take longer. */
+async function bytesOf(users: readonly User[]): Promise<Uint8Array> {
+  await turn()
+  const text = JSON.stringify(users.map(represent))
+  await turn()
+  const bytes = Buffer.allocUnsafeSlow(3 * text.length)
+  return bytes.subarray(1, bytes.write(text) - 1)
+}
+
+/** Others are served in between. */
+function sendLong(reply: FastifyReply, parts: readonly Uint8Array[]): FastifyReply {
+  const pieces = [...parts.flatMap((part, at) => [at === 0 ? opening : comma, part]), closing]
+  const length = pieces.reduce((sum, piece) => sum + piece.length, 0)
+  reply.header('content-length', length)
+  reply.raw.once('close', () => parts.forEach(release))
+  return reply.send(Readable.from(inTurns(pieces), { objectMode: false }))
+}
+
+async function* inTurns<Item>(items: Iterable<Item>): AsyncGenerator<Item> {
+  for (const item of items) {
+    yield item
+    await turn()
+  }
+}
+
 const [opening, comma, closing] = [Buffer.from('['), Buffer.from(','), Buffer.from(']')]
-
-/** Joins lists into one. A character takes at most three bytes here. To count them first would take longer. */
-async function joinedLists(texts: readonly string[]): Promise<Buffer> {
-  const most = texts.reduce((sum, { length }) => sum + 3 * length, 0)
-  const bytes = Buffer.allocUnsafeSlow(most)
-  let end = 0
-  for (const text of texts) {
-    await turn()
-    const start = Math.max(0, end - 1) // instead of the closing bracket
-    end = start + bytes.write(text, start)
-    if (start > 0) bytes.write(',', start)
-  }
-  return bytes.subarray(0, end)
-}
 
 /** The response omits fields that are not set. */
 function represent(user: User): object {

@@ -29,6 +29,8 @@ export interface Statement {
    * trip. If the verb does not yield it, it was executed nevertheless: it must be a read, or the verb must roll back.
    */
   readonly next?: Statement | undefined
+  /** Set if the bytes in the rows are for this caller alone, who frees them. */
+  readonly own?: boolean
 }
 
 /** The same statement, for a verb that does not use its rows. */

@@ -8,7 +8,7 @@ import { createEventLog } from './entities/outbox.ts'
 import { resetReads } from './entities/password-resets.ts'
 import { claimedOf, paymentOf, paymentReads } from './entities/payments.ts'
 import type { CompiledChange } from './entities/posts.ts'
-import { listedUserOf, listOfUsers, userOf } from './entities/user-lists.ts'
+import { listOfUsers, userOf } from './entities/user-lists.ts'
 import { searchOfUsers } from './entities/user-search.ts'
 import { accountOf, credentialsOf, tokenStateOf, userReads } from './entities/users.ts'
 import { revisionOf } from './revision.ts'
@@ -42,7 +42,7 @@ export function createStore(engine: Engine<typeof verbs>, eventsKeptSeconds?: nu
     const { selection, values, id } = change.show
     return { ...change, show: { text: textOf(selection), values, id } }
   }
-  const listUsers = listOfUsers(engine.dialect)
+  const listUsers = listOfUsers(engine)
   const searchUsers = searchOfUsers(engine)
   const listOrdersOf = orderReads.listOf(engine.dialect)
   const listOrders = orderReads.listAll(engine.dialect)
@@ -50,11 +50,7 @@ export function createStore(engine: Engine<typeof verbs>, eventsKeptSeconds?: nu
   return {
     ...writesOf(engine),
     ping: () => engine.ping(),
-    async listUsers(request) {
-      const { q, limit } = request
-      const rows = q === undefined ? engine.read(listUsers(request)) : searchUsers(q, { ...request, limit: limit + 1 })
-      return (await rows).map(listedUserOf[engine.dialect.name])
-    },
+    listUsers: request => (request.q === undefined ? listUsers(request) : searchUsers(request.q, request)),
     readUser: id => oneRevised(userReads.byId(id), userOf, revisionOf.user),
     tokenState: id => one(userReads.tokenState(id), tokenStateOf),
     credentials: loginKey => one(userReads.credentials(loginKey), credentialsOf),

@@ -6,7 +6,7 @@ import type { SelectedField, SelectedList } from '../../src/core/selection.ts'
 import { orderReads } from '../../src/storage/entities/orders.ts'
 import { paymentReads } from '../../src/storage/entities/payments.ts'
 import { lockContent } from '../../src/storage/entities/post-locks.ts'
-import { listOfUsers } from '../../src/storage/entities/user-lists.ts'
+import { userPages } from '../../src/storage/entities/user-lists.ts'
 import { searchOfUsers } from '../../src/storage/entities/user-search.ts'
 import { planning } from '../../src/storage/postgres/settings.ts'
 import { type Dialect, postgresDialect, sqliteDialect } from '../../src/storage/select/dialect.ts'
@@ -61,12 +61,12 @@ const selections: Readonly<Record<string, List>> = {
 
 /** The lists over HTTP, which can be sorted. */
 const sortedLists: Readonly<Record<string, List>> = {
-  'GET /users': ['users_pkey', byId, 'on all ids', (dialect, beginning) => listOfUsers(dialect)(beginning).text],
+  'GET /users': ['users_pkey', byId, 'on all ids', (dialect, beginning) => userPages(dialect)(beginning).text],
   'users with an e-mail': [
     'users_by_email',
     'users_by_email (email_key=? AND id>?)',
     'before reading',
-    (dialect, beginning) => listOfUsers(dialect)({ ...beginning, email }).text,
+    (dialect, beginning) => userPages(dialect)({ ...beginning, email }).text,
   ],
   "a user's orders": [
     'orders_by_user',

@@ -212,7 +212,7 @@ it('a statement of a connection is prepared at its first two uses, and kept from
 describe('Reads of one turn of the event loop', () => {
   const notes = shared(() => openNotes(sqlite))
 
-  it('run once for equal statements, and again in the next turn', async () => {
+  it('run once for equal statements, unless the bytes are to be freed, and again in the next turn', async () => {
     const { engine } = notes
     await engine.write('put', 'a', 'old')
     const noteOf = (key: string) => engine.read(sql`select value from notes where key = ${key}`)
@@ -220,6 +220,9 @@ describe('Reads of one turn of the event loop', () => {
     assert.deepEqual([first, other], [[['old']], []])
     assert.equal(second, first, 'read twice')
     assert.notEqual(await noteOf('a'), first)
+    const bytes = async (own?: boolean) => (await engine.read({ ...sql`select x'61'`, ...(own && { own }) }))[0]?.[0]
+    const [own, another, common] = await Promise.all([bytes(true), bytes(true), bytes()])
+    assert.ok(own !== another && own !== common && another !== common)
   })
 
   it('fail independently of each other', async () => {

@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
+import type { UserPart } from '../../src/core/store.ts'
+import type { User } from '../../src/core/users/user.ts'
 import { searchOfUsers } from '../../src/storage/entities/user-search.ts'
 import type { Statement } from '../../src/storage/sql.ts'
 import { catalogue } from '../../src/storage/verbs.ts'
@@ -26,12 +28,15 @@ for (const kind of engineKinds) {
           if (/^select id from/.test(statement.text)) await execute(database, changes)
           return rows
         }
-        const page = await searchOfUsers({ read, dialect: engine.dialect })(text, { limit: 3, offset: 0 })
-        assert.deepEqual(
-          page.map(([id]) => id),
-          found,
-        )
+        const { parts, more } = await searchOfUsers({ read, dialect: engine.dialect })(text, { limit: 3, offset: 0 })
+        assert.deepEqual(parts.flatMap(idsIn), found)
+        assert.equal(more, text === 'many')
       }
     })
   })
+}
+
+function idsIn(part: UserPart): readonly number[] {
+  const users = part instanceof Uint8Array ? (JSON.parse(`[${Buffer.from(part)}]`) as User[]) : part
+  return users.map(({ id }) => id)
 }

@@ -5,10 +5,9 @@ import { type Condition, type Revised, type Unmet, unconditional, unmetCondition
 import { AppError, present } from '../errors.ts'
 import type { EventBus } from '../events.ts'
 import { badInput, type Decode } from '../input.ts'
-import { type Page, pageOf } from '../page.ts'
 import type { Passwords, Randomness } from '../ports.ts'
 import { Queue } from '../queue.ts'
-import type { ListedUser, Replaced, UserStore, UserValues, WriteRefusal, WriteRights } from '../store.ts'
+import type { Replaced, UserList, UserPart, UserStore, UserValues, WriteRefusal, WriteRights } from '../store.ts'
 import { absentUser, profileOf, type User, type UserInput, type UserListRequest, usersTogether } from './user.ts'
 
 export interface UsersParts {
@@ -22,37 +21,31 @@ export interface UsersParts {
 /** Operations on users. An id that no row can have is passed as `undefined` and counts as absent. */
 export class Users {
   readonly #parts: UsersParts
-  /** Each may have 8 MB before it is sent. If all were read at the same time, each would be in memory for long. */
-  readonly #longPages = new Queue({ atOnce: 4 })
+  /** Each may have 8 MB before it is sent. */
+  readonly #longPages = new Queue({ atOnce: 1 })
 
   constructor(parts: UsersParts) {
     this.#parts = parts
   }
 
-  async list(actor: Actor, decode: Decode<UserListRequest>): Promise<Page<ListedUser, UserListRequest>> {
+  /** A long page is read and written while no other one is. */
+  async list<Written>(
+    actor: Actor,
+    decode: Decode<UserListRequest>,
+    write: (parts: readonly UserPart[]) => Promise<Written>,
+  ): Promise<UserListRequest & Omit<UserList, 'parts'> & { readonly written: Written }> {
     this.#parts.access.require(actor, 'list users')
     const request = decode()
-    if (request.limit <= usersTogether) return this.#page(request)
+    const page = async () => {
+      const { parts, ...rest } = await this.#parts.store.listUsers(request)
+      return { ...request, ...rest, written: await write(parts) }
+    }
+    if (request.limit <= usersTogether) return page()
     const asked = performance.now()
     return this.#longPages.run(() => {
       waited('queue', asked)
-      return this.#page(request)
+      return page()
     })
-  }
-
-  /** A long page is read in parts, and others are served in between. The store does so with the page of a search. */
-  async #page(request: UserListRequest): Promise<Page<ListedUser, UserListRequest>> {
-    const together = request.q === undefined ? usersTogether : request.limit
-    const items: ListedUser[] = []
-    for (let rest = request; ; ) {
-      const part = { ...rest, limit: Math.min(together, rest.limit) }
-      const page = pageOf(await this.#parts.store.listUsers(part), part)
-      items.push(...page.items)
-      const last = items.at(-1)
-      if (!page.more || last === undefined || items.length === request.limit)
-        return { ...request, items, more: page.more }
-      rest = { ...request, limit: request.limit - items.length, offset: 0, after: last.id }
-    }
   }
 
   async read(actor: Actor, id: number | undefined): Promise<Revised<User>> {

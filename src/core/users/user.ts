@@ -40,7 +40,7 @@ export const userBounds = Object.freeze({
   search: { least: 2, most: 100 },
 })
 
-/** Users of a list that are read at once: one may have 8 KB. */
+/** Users of a list that are read at once, at most. */
 export const usersTogether = 100
 
 export const userRules = {

@@ -1,12 +1,30 @@
-import type { ListedUser } from '../../core/store.ts'
-import { loginKeyOf, profileFields, type User, type UserListRequest } from '../../core/users/user.ts'
+import type { UserList, UserPart } from '../../core/store.ts'
+import { loginKeyOf, profileFields, type User, type UserListRequest, usersTogether } from '../../core/users/user.ts'
+import type { Engine } from '../engine.ts'
 import type { Dialect } from '../select/dialect.ts'
 import { pagesOf } from '../select/list.ts'
 import { columnOf } from '../select/select.ts'
 import { type Row, recordOf } from '../sql.ts'
+import type { Verbs } from '../verb.ts'
 
 /** All users, or those with an e-mail, by id. */
-export function listOfUsers(dialect: Pick<Dialect, 'page' | 'name'>) {
+export function listOfUsers(engine: Pick<Engine<Verbs>, 'read' | 'dialect'>) {
+  const statementOf = userPages(engine.dialect)
+  return async (request: UserListRequest): Promise<UserList> => {
+    const page = new UserPage(engine.dialect.name, request.limit)
+    for (let rest = request; ; ) {
+      const limit = Math.min(usersTogether, request.limit - page.count)
+      const rows = await engine.read({ ...statementOf({ ...rest, limit }), own: page.isLong })
+      const more = page.add(rows, limit)
+      const { parts, last } = page
+      if (!more || last === undefined || page.count === request.limit) return { parts, last, more }
+      rest = { ...request, offset: 0, after: last }
+    }
+  }
+}
+
+/** The statements for parts of the list. */
+export function userPages(dialect: Pick<Dialect, 'page' | 'name'>) {
   const users = { table: 'users', columns: userColumns, shown: listedColumns[dialect.name] }
   const all = pagesOf(dialect, users)
   const withEmail = pagesOf(dialect, { ...users, equal: [['email_key', '$3']] })
@@ -18,20 +36,62 @@ const userFields = ['id', 'name', 'email', ...profileFields] as const
 export const userColumns = userFields.map(columnOf)
 
 /**
- * SQLite writes the JSON: `concat` leaves null out, so fields that are not set are missing. PostgreSQL returns the
- * columns: it takes three times as long to quote a text as Node.
+ * SQLite writes the JSON of all users of a part, and their ids: `concat` leaves null out, so fields that are not set are
+ * missing. PostgreSQL returns the columns: it takes three times as long to quote a text as Node.
  */
 export const listedColumns: Readonly<Record<Dialect['name'], string>> = {
-  sqlite: `id, cast(concat('{"id":', id, ${userFields
+  sqlite: `group_concat(id), cast(group_concat(concat('{"id":', id, ${userFields
     .slice(1)
     .map(field => [field, columnOf(field)])
     .map(([field, column]) => `',"${field}":' || iif(${column} is null, null, json_quote(${column}))`)
-    .join(', ')}, '}') as blob)`,
+    .join(', ')}, '}')) as blob)`,
   postgres: userColumns.join(', '),
 }
 
 export const userOf = recordOf<User>(...userFields)
-export const listedUserOf: Readonly<Record<Dialect['name'], (row: Row) => ListedUser>> = {
-  sqlite: recordOf<{ id: number; json: Uint8Array }>('id', 'json'),
-  postgres: userOf,
+
+/** A page as it is read. A long one is read in parts, and others are served in between. */
+export class UserPage {
+  readonly parts: UserPart[] = []
+  count = 0
+  last: number | undefined
+  readonly isLong: boolean
+  readonly #engine: Dialect['name']
+
+  constructor(engine: Dialect['name'], limit: number) {
+    this.#engine = engine
+    this.isLong = limit > usersTogether
+  }
+
+  /** Adds users that were read with at most one more than the limit. Returns whether there is one more. */
+  add(rows: readonly Row[], limit: number): boolean {
+    const { users, count, last, more } = partOf[this.#engine](rows, limit)
+    if (count > 0) this.parts.push(users)
+    this.count += count
+    this.last = last ?? this.last
+    return more
+  }
+}
+
+interface Part {
+  readonly users: UserPart
+  readonly count: number
+  readonly last: number | undefined
+  readonly more: boolean
+}
+
+const partOf: Readonly<Record<Dialect['name'], (rows: readonly Row[], limit: number) => Part>> = {
+  sqlite([row], limit) {
+    const [listed, json] = row as readonly [string | null, Uint8Array<ArrayBuffer>]
+    const ids = listed?.split(',').map(Number) ?? []
+    const count = Math.min(ids.length, limit)
+    const more = ids.length > limit
+    // Within a text the quotes are escaped.
+    const users = more ? json.subarray(0, Buffer.from(json.buffer).lastIndexOf(',{"id":')) : json
+    return { users, count, last: ids[count - 1], more }
+  },
+  postgres(rows, limit) {
+    const users = rows.slice(0, limit).map(userOf)
+    return { users, count: users.length, last: users.at(-1)?.id, more: rows.length > limit }
+  },
 }

@@ -1,8 +1,8 @@
+import type { UserList } from '../../core/store.ts'
 import { loginKeyOf, nameKeyOf, type UserListRequest, userBounds, usersTogether } from '../../core/users/user.ts'
 import type { Engine } from '../engine.ts'
-import type { Row } from '../sql.ts'
 import type { Verbs } from '../verb.ts'
-import { listedColumns } from './user-lists.ts'
+import { listedColumns, UserPage, userColumns } from './user-lists.ts'
 
 /**
  * The users whose name or e-mail begins with a text, by id. The indexes have the keys in the order of the texts. If few
@@ -13,25 +13,26 @@ import { listedColumns } from './user-lists.ts'
 export function searchOfUsers(engine: Pick<Engine<Verbs>, 'read' | 'dialect'>) {
   const upwards = textsFor(engine.dialect.name, 'asc')
   const downwards = textsFor(engine.dialect.name, 'desc')
-  return async (text: string, { limit, after, sort }: UserListRequest): Promise<readonly Row[]> => {
+  return async (text: string, { limit, after, sort }: UserListRequest): Promise<UserList> => {
     const texts = sort === '-id' ? downwards : upwards
     const keys = [nameKeyOf(text), loginKeyOf(text)].flatMap(key => [key, key + lastCharacters])
     const [counts = []] = await engine.read({ text: counted, values: keys })
     const areFew = counts.every(count => Number(count) <= fewUsers)
-    const found: Row[] = []
+    const page = new UserPage(engine.dialect.name, limit)
     for (let start = after ?? texts.start; ; ) {
       const [[users, end] = []] = areFew ? [[0, texts.end]] : await engine.read({ text: texts.next, values: [start] })
-      const wanted = limit - found.length
-      const values = [...keys, wanted, start, Number(end)]
+      const wanted = limit - page.count
+      const values = [...keys, wanted + 1, start, Number(end)]
       const ids = (await engine.read({ text: areFew ? texts.few : texts.some, values })).map(([id]) => Number(id))
+      const more = ids.splice(wanted).length > 0
       for (let at = 0; at < ids.length; at += usersTogether) {
         const list = texts.list(ids.slice(at, at + usersTogether))
-        found.push(...(await engine.read({ text: texts.users, values: [...keys, list] })))
+        page.add(await engine.read({ text: texts.users, values: [...keys, list], own: page.isLong }), usersTogether)
       }
+      if (more ? page.count === limit : Number(users) < lookedAtTogether)
+        return { parts: page.parts, last: page.last, more }
       // A user may have been deleted or renamed since its id was found. Then another one takes its place.
-      const isCut = ids.length === wanted
-      if (found.length === limit || (!isCut && Number(users) < lookedAtTogether)) return found
-      start = isCut ? (ids.at(-1) ?? start) : Number(end)
+      start = more ? (ids.at(-1) ?? start) : Number(end)
     }
   }
 }
@@ -63,7 +64,7 @@ function textsFor(engine: keyof typeof listedColumns, order: 'asc' | 'desc') {
     few: `select id from (${found}) as found where ${page}`,
     next: `select count(*), ${furthest}(id) from (${walked}) as walked`,
     some: `select id from users where (${names} or ${emails}) and ${page}`,
-    users: `select ${listedColumns[engine]} from users where id ${isListed} and (${names} or ${emails}) order by id ${order}`,
+    users: `select ${listedColumns[engine]} from (select ${userColumns} from users where id ${isListed} and (${names} or ${emails}) order by id ${order}) as listed order by id ${order}`,
     list: (ids: readonly number[]) => (engine === 'sqlite' ? `[${ids}]` : `{${ids}}`),
   }
 }

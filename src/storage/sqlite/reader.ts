@@ -71,7 +71,7 @@ export class SqliteReader implements Disposable {
     const end = now + slice
     for (const waiting of all) {
       const { statement, resolve, reject, since, waits } = waiting
-      const same = known.get(statement.text)
+      const same = statement.own ? undefined : known.get(statement.text)
       if (same !== undefined && statement.values.every((value, slot) => value === same.values[slot])) {
         waits?.add('queue', since, now)
         this.#observer.read((now - since) / 1000)
@@ -81,7 +81,7 @@ export class SqliteReader implements Disposable {
       } else {
         try {
           const rows = this.#connection.run(statement)
-          known.set(statement.text, { values: statement.values, rows })
+          if (!statement.own) known.set(statement.text, { values: statement.values, rows })
           resolve(rows)
         } catch (error) {
           reject(this.#failure(error))
