@@ -68,7 +68,7 @@ export class UserPage {
     const { users, count, last, more } = partOf[this.#engine](rows, limit)
     if (count > 0) this.parts.push(users)
     this.count += count
-    this.last = last ?? this.last
+    this.last = last
     return more
   }
 }
