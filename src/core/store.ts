@@ -6,7 +6,7 @@ import type { Order, OrderItem, OrderListRequest, StoredItem, Tracking } from '.
 import type { PageRequest } from './page.ts'
 import type { Payment } from './payments/payment.ts'
 import type { Selection, Slot, SlotValues } from './selection.ts'
-import type { Profile, TokenState, User, UserListRequest } from './users/user.ts'
+import type { Profile, TokenState, User, UserList, UserListRequest } from './users/user.ts'
 
 /** All persistent data of the core. Each method is atomic, and its effect is durable when its promise resolves. */
 export interface Store extends UserStore, ResetStore, OrderStore, PaymentStore, PostStore {
@@ -72,17 +72,6 @@ export interface DueReset {
   readonly tries: number
   readonly hash: string
 }
-
-/** A page of users. Its parts are not empty. */
-export interface UserList {
-  readonly parts: readonly UserPart[]
-  /** The id of the last user, if there are more. */
-  readonly last: number | undefined
-  readonly more: boolean
-}
-
-/** SQLite writes JSON: the objects with commas between them. Node need not decode these bytes. */
-export type UserPart = readonly User[] | Uint8Array
 
 /** What an operator sees of a user. */
 export interface Account {

@@ -3,7 +3,6 @@ import { setImmediate as turn } from 'node:timers/promises'
 import type { FastifyReply } from 'fastify'
 import { roles } from '../core/actor.ts'
 import { badInput, type Fields, isBlank, isObject } from '../core/input.ts'
-import type { UserPart } from '../core/store.ts'
 import {
   profileFields,
   profileRules,
@@ -11,6 +10,7 @@ import {
   type User,
   type UserInput,
   type UserListRequest,
+  type UserPart,
   userRules,
 } from '../core/users/user.ts'
 import { release } from '../lib/v8.ts'

@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import type { UserPart } from '../../src/core/store.ts'
-import type { User } from '../../src/core/users/user.ts'
+import type { User, UserPart } from '../../src/core/users/user.ts'
 import { searchOfUsers } from '../../src/storage/entities/user-search.ts'
 import type { Statement } from '../../src/storage/sql.ts'
 import { catalogue } from '../../src/storage/verbs.ts'

@@ -7,8 +7,17 @@ import type { EventBus } from '../events.ts'
 import { badInput, type Decode } from '../input.ts'
 import type { Passwords, Randomness } from '../ports.ts'
 import { Queue } from '../queue.ts'
-import type { Replaced, UserList, UserPart, UserStore, UserValues, WriteRefusal, WriteRights } from '../store.ts'
-import { absentUser, profileOf, type User, type UserInput, type UserListRequest, usersTogether } from './user.ts'
+import type { Replaced, UserStore, UserValues, WriteRefusal, WriteRights } from '../store.ts'
+import {
+  absentUser,
+  profileOf,
+  type User,
+  type UserInput,
+  type UserList,
+  type UserListRequest,
+  type UserPart,
+  usersTogether,
+} from './user.ts'
 
 export interface UsersParts {
   readonly store: UserStore

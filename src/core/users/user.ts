@@ -15,6 +15,17 @@ export interface UserListRequest extends PageRequest {
   readonly q?: string
 }
 
+/** A page of users. Its parts are not empty. */
+export interface UserList {
+  readonly parts: readonly UserPart[]
+  /** The id of the last user, if there are more. */
+  readonly last: number | undefined
+  readonly more: boolean
+}
+
+/** SQLite writes JSON: the objects with commas between them. Node need not decode these bytes. */
+export type UserPart = readonly User[] | Uint8Array
+
 /** The fields of a user that a caller may set. `undefined`: not sent; `null`: to be removed. */
 export interface UserInput extends Partial<Profile> {
   readonly name: string

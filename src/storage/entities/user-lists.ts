@@ -1,5 +1,12 @@
-import type { UserList, UserPart } from '../../core/store.ts'
-import { loginKeyOf, profileFields, type User, type UserListRequest, usersTogether } from '../../core/users/user.ts'
+import {
+  loginKeyOf,
+  profileFields,
+  type User,
+  type UserList,
+  type UserListRequest,
+  type UserPart,
+  usersTogether,
+} from '../../core/users/user.ts'
 import type { Engine } from '../engine.ts'
 import type { Dialect } from '../select/dialect.ts'
 import { pagesOf } from '../select/list.ts'

@@ -1,5 +1,11 @@
-import type { UserList } from '../../core/store.ts'
-import { loginKeyOf, nameKeyOf, type UserListRequest, userBounds, usersTogether } from '../../core/users/user.ts'
+import {
+  loginKeyOf,
+  nameKeyOf,
+  type UserList,
+  type UserListRequest,
+  userBounds,
+  usersTogether,
+} from '../../core/users/user.ts'
 import type { Engine } from '../engine.ts'
 import type { Verbs } from '../verb.ts'
 import { listedColumns, UserPage, userColumns } from './user-lists.ts'
