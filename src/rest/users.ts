@@ -1,3 +1,4 @@
+import type { ServerResponse } from 'node:http'
 import { Readable } from 'node:stream'
 import { setImmediate as turn } from 'node:timers/promises'
 import type { FastifyReply } from 'fastify'
@@ -104,12 +105,13 @@ function sendLong(reply: FastifyReply, parts: readonly Uint8Array[]): FastifyRep
   const length = pieces.reduce((sum, piece) => sum + piece.length, 0)
   reply.header('content-length', length)
   reply.raw.once('close', () => parts.forEach(release))
-  return reply.send(Readable.from(inTurns(pieces), { objectMode: false }))
+  return reply.send(Readable.from(inTurns(pieces, reply.raw), { objectMode: false }))
 }
 
-async function* inTurns<Item>(items: Iterable<Item>): AsyncGenerator<Item> {
-  for (const item of items) {
-    yield item
+async function* inTurns(pieces: readonly Uint8Array[], response: ServerResponse): AsyncGenerator<Uint8Array> {
+  for (const piece of pieces) {
+    if (response.closed) return // HEAD has been answered, or the client has gone, and the memory is freed
+    yield piece
     await turn()
   }
 }
