@@ -1,3 +1,4 @@
+import { transcode } from 'node:buffer'
 import type { ServerResponse } from 'node:http'
 import { Readable } from 'node:stream'
 import { setImmediate as turn } from 'node:timers/promises'
@@ -90,13 +91,16 @@ async function writeUsers(parts: readonly UserPart[]): Promise<string | Uint8Arr
   return written
 }
 
-/** A character takes at most three bytes. To count them first would take longer. */
+/** For the longest texts, which are not in Latin script, `transcode` takes a third of the time of `Buffer.from`. */
 async function bytesOf(users: readonly User[]): Promise<Uint8Array> {
   await turn()
   const text = JSON.stringify(users.map(represent))
   await turn()
-  const bytes = Buffer.allocUnsafeSlow(3 * text.length)
-  return bytes.subarray(1, bytes.write(text) - 1)
+  const wide = Buffer.allocUnsafeSlow(2 * text.length)
+  wide.write(text, 'ucs2')
+  const bytes = transcode(wide, 'ucs2', 'utf8')
+  release(wide)
+  return bytes.subarray(1, -1)
 }
 
 /** Others are served in between. */
