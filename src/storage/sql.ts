@@ -29,7 +29,7 @@ export interface Statement {
    * trip. If the verb does not yield it, it was executed nevertheless: it must be a read, or the verb must roll back.
    */
   readonly next?: Statement | undefined
-  /** Set if the bytes in the rows are for this caller alone, who frees them. */
+  /** Set if the bytes in the rows are for this caller alone, who frees them: those of a page of several parts. */
   readonly own?: boolean
 }
 

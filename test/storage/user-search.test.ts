@@ -30,6 +30,12 @@ for (const kind of engineKinds) {
         const { parts, more } = await searchOfUsers({ read, dialect: engine.dialect })(text, { limit: 3, offset: 0 })
         assert.deepEqual(parts.flatMap(idsIn), found)
         assert.equal(more, text === 'many')
+        const search = () => searchOfUsers(engine)(text, { limit: 3, offset: 0 })
+        const [page, equal] = await Promise.all([search(), search()])
+        assert.ok(
+          page.parts.every(part => !equal.parts.includes(part)),
+          'its memory is freed when it is sent',
+        )
       }
     })
   })

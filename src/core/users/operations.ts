@@ -2,7 +2,7 @@ import { waited, waiting } from '../../lib/waits.ts'
 import { type Access, invalidToken, notPermitted } from '../access.ts'
 import type { Actor, Role } from '../actor.ts'
 import { type Condition, type Revised, type Unmet, unconditional, unmetCondition } from '../condition.ts'
-import { AppError, present } from '../errors.ts'
+import { AppError, present, unavailable } from '../errors.ts'
 import type { EventBus } from '../events.ts'
 import { badInput, type Decode } from '../input.ts'
 import type { Passwords, Randomness } from '../ports.ts'
@@ -53,6 +53,7 @@ export class Users {
     const asked = performance.now()
     return this.#longPages.run(() => {
       waited('queue', asked)
+      if (performance.now() - asked > longestWaitMs) throw unavailable(new Error('Too many long pages wait'))
       return page()
     })
   }
@@ -158,6 +159,9 @@ export class Users {
     return { password: hash === undefined ? null : { hash }, tokenVersion: randomness.id() }
   }
 }
+
+/** For a long page: a slow database would let others wait for minutes, also behind clients that have gone. */
+const longestWaitMs = 5_000
 
 /** Throws the error for an outcome that is a refusal. */
 function accepted<Outcome>(

@@ -18,10 +18,10 @@ import type { Verbs } from '../verb.ts'
 export function listOfUsers(engine: Pick<Engine<Verbs>, 'read' | 'dialect'>) {
   const statementOf = userPages(engine.dialect)
   return async (request: UserListRequest): Promise<UserList> => {
-    const page = new UserPage(engine.dialect.name, request.limit)
+    const page = new UserPage(engine.dialect.name)
     for (let rest = request; ; ) {
       const limit = Math.min(usersTogether, request.limit - page.count)
-      const rows = await engine.read({ ...statementOf({ ...rest, limit }), own: page.isLong })
+      const rows = await engine.read({ ...statementOf({ ...rest, limit }), own: request.limit > usersTogether })
       const more = page.add(rows, limit)
       const { parts, last } = page
       if (!more || last === undefined || page.count === request.limit) return { parts, last, more }
@@ -62,12 +62,10 @@ export class UserPage {
   readonly parts: UserPart[] = []
   count = 0
   last: number | undefined
-  readonly isLong: boolean
   readonly #engine: Dialect['name']
 
-  constructor(engine: Dialect['name'], limit: number) {
+  constructor(engine: Dialect['name']) {
     this.#engine = engine
-    this.isLong = limit > usersTogether
   }
 
   /** Adds users that were read with at most one more than the limit. Returns whether there is one more. */

@@ -24,7 +24,7 @@ export function searchOfUsers(engine: Pick<Engine<Verbs>, 'read' | 'dialect'>) {
     const keys = [nameKeyOf(text), loginKeyOf(text)].flatMap(key => [key, key + lastCharacters])
     const [counts = []] = await engine.read({ text: counted, values: keys })
     const areFew = counts.every(count => Number(count) <= fewUsers)
-    const page = new UserPage(engine.dialect.name, limit)
+    const page = new UserPage(engine.dialect.name)
     for (let start = after ?? texts.start; ; ) {
       const [[users, end] = []] = areFew ? [[0, texts.end]] : await engine.read({ text: texts.next, values: [start] })
       const wanted = limit - page.count
@@ -33,7 +33,7 @@ export function searchOfUsers(engine: Pick<Engine<Verbs>, 'read' | 'dialect'>) {
       const more = ids.splice(wanted).length > 0
       for (let at = 0; at < ids.length; at += usersTogether) {
         const list = texts.list(ids.slice(at, at + usersTogether))
-        page.add(await engine.read({ text: texts.users, values: [...keys, list], own: page.isLong }), usersTogether)
+        page.add(await engine.read({ text: texts.users, values: [...keys, list], own: true }), usersTogether)
       }
       if (more ? page.count === limit : Number(users) < lookedAtTogether)
         return { parts: page.parts, last: page.last, more }
