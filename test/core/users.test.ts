@@ -26,7 +26,7 @@ describe('Of pages of more than 100 users', () => {
     t.mock.method(performance, 'now', () => now)
     const held = Promise.withResolvers<void>()
     const list = listing(() => held.promise)
-    const [slow, late] = [list(101), assert.rejects(list(101), { kind: 'unavailable' })]
+    const [slow, late] = [list(101), assert.rejects(list(101), { code: 'unavailable' })]
     now = 1
     const inTime = list(101)
     now = 5_001
