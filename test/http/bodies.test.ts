@@ -145,16 +145,21 @@ describe('A body', () => {
     }
   })
 
-  it('that is refused and ends in time leaves its connection open', async t => {
+  it('that is refused, before or while it is sent, is discarded, and leaves its connection open', async t => {
     const warn = t.mock.method(process, 'emitWarning', () => {})
     using connection = await RawConnection.open(server.port)
-    for (let n = 0; n < 20; n++) {
-      connection.write('POST /nowhere HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\n\r\nab')
-      assert.equal((await connection.response()).status, 404)
-      connection.write('cd')
+    const smuggled = 'DELETE /echo HTTP/1.1\r\nHost: x\r\n\r\n'
+    for (let sent = 0; sent < 6; sent++) {
+      for (const [line, status] of Object.entries({ 'POST /nowhere': 404, 'PUT /echo': 405, 'PROPFIND /echo': 405 })) {
+        const lines = `${line} HTTP/1.1\r\nHost: x\r\n${json}Content-Length: ${smuggled.length}\r\n\r\n`
+        connection.write(lines + smuggled.slice(0, sent))
+        assertRefusal(await connection.response(), status)
+        connection.write(smuggled.slice(sent))
+      }
     }
     connection.write(head + json + whole('{}'))
     assert.equal((await connection.response()).status, 200)
+    assert.deepEqual(server.received, [{}])
     assert.equal(warn.mock.callCount(), 0)
   })
 })

@@ -11,7 +11,6 @@ import { inForm } from '../support/form.ts'
 import { ask } from '../support/http.ts'
 import { tokenKeys } from '../support/keys.ts'
 import { refusalOf, runDuet, serveDuet } from '../support/process.ts'
-import { waitUntil } from '../support/wait.ts'
 
 /** Starts a server that cannot start. Checks that it exits with 1 and prints one line on stderr, which is returned. */
 async function refusedStart(env: Readonly<Record<string, string>>): Promise<string> {
@@ -74,15 +73,6 @@ describe('the command line', () => {
     assert.match(await refusedStart({ DATABASE_URL: `sqlite:${file}` }), /^duet: DATABASE_URL: /)
   })
 
-  test('a second server on the same SQLite file is refused, and the first keeps running', async () => {
-    using folder = temporaryFolder()
-    const env = { DATABASE_URL: `sqlite:${folder.path}/data/duet.db` }
-    await using first = serveDuet(env)
-    const { url } = await first.address()
-    assert.match(await refusedStart(env), /^duet: DATABASE_URL: Another server is using .+duet\.db$/m)
-    assert.equal((await ask(`${url}/health/ready`)).status, 200)
-  })
-
   test('the default database is created in the folder data of the current folder, and only its owner can read and write it', async () => {
     using folder = temporaryFolder()
     await using duet = serveDuet({ DATABASE_URL: '' }, { cwd: folder.path })
@@ -139,28 +129,19 @@ describe('the command line', () => {
     assert.match(refusalOf(await runDuet(['migrate', 'now'])), /^duet: usage: migrate;/)
   })
 
-  test('a server under --watch, as in npm run dev, starts as usual', async () => {
-    await using duet = serveDuet({ WATCH_REPORT_DEPENDENCIES: '1' })
-    assert.equal((await ask(`${(await duet.address()).url}/health/ready`)).status, 200)
-  })
-
-  test('the greeting shows the demo login only while it works', async () => {
+  test('the greeting shows the demo login only while it works, also under --watch, as in npm run dev', async () => {
     using folder = temporaryFolder()
-    const env = { DATABASE_URL: `sqlite:${join(folder.path, 'duet.db')}`, DEMO_DATA: 'true' }
+    const env = {
+      DATABASE_URL: `sqlite:${join(folder.path, 'duet.db')}`,
+      DEMO_DATA: 'true',
+      WATCH_REPORT_DEPENDENCIES: '1',
+    }
     for (const isShown of [true, false]) {
       await using duet = serveDuet(env)
       const { url } = await duet.address()
       assert.equal(/demo/.test(duet.stdout), isShown)
       await ask(`${url}/users/1`, { method: 'DELETE' })
     }
-  })
-
-  test('in production only log lines are printed', async () => {
-    await using duet = serveDuet({ NODE_ENV: 'production' })
-    await waitUntil(() => duet.stdout.includes('Listening at'))
-    duet.child.kill('SIGTERM')
-    const { stdout } = await duet.outcome()
-    for (const line of stdout.trimEnd().split('\n')) assert.equal(typeof JSON.parse(line), 'object', line)
   })
 
   test('a command that needs a database does not create one', async () => {

@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import type { RouteHandlerMethod } from 'fastify'
 import { AppError, type ErrorCode, fault, unavailable } from '../../src/core/errors.ts'
 import { startTestServer } from '../support/app.ts'
-import { ask, postJson, sendRaw } from '../support/http.ts'
+import { ask, sendRaw } from '../support/http.ts'
 import { assertRefusal } from '../support/refusal.ts'
 
 const secret = 'hunter2'
@@ -100,10 +100,34 @@ test('an expected error is answered with the status of its code, its message and
   }
 })
 
-test('R-ERR-1, R-ERR-2: every kind of failure has a real status, a body with the one string `error`, and an id of its own that is logged', async () => {
+const request = (line: string, head = '', body = '') => `${line} HTTP/1.1\r\nHost: x\r\n${head}\r\n${body}`
+const json = 'Content-Type: application/json\r\n'
+
+/** Requests of which the service reads the head. */
+const refused: readonly (readonly [status: number, bytes: string])[] = [
+  [400, request('POST /echo', `${json}Content-Length: 1\r\n`, '{')],
+  [400, request('GET /%zz')],
+  [400, request('POST /echo', 'Transfer-Encoding: chunked\r\n', 'rubbish\r\n')],
+  [404, request('GET /absent')],
+  [405, request('GET /echo')],
+  [413, request('POST /echo', `${json}Content-Length: 9999\r\n`)],
+  [415, request('POST /echo', 'Content-Length: 2\r\n', '{}')],
+  [417, request('GET /throws', 'Expect: x\r\n')],
+  [500, request('GET /throws')],
+  [501, request('CONNECT a:1')],
+  [503, request('GET /unavailable')],
+]
+const unread: typeof refused = [
+  [400, 'GET / HTTP/1.1\r\n\r\n'],
+  [400, 'rubbish\r\n\r\n'],
+  [431, request('GET /', `A: ${'a'.repeat(20_000)}\r\n`)],
+  [505, 'GET / HTTP/2.0\r\nHost: x\r\n\r\n'],
+]
+
+test('R-ERR-1, R-ERR-2: every kind of failure has a real status, a body with the one string `error`, and the id of the client or one of its own, which is logged', async () => {
   await using server = await startTestServer(
     fastify => {
-      for (const [path, handler] of Object.entries(faults)) fastify.get(path, handler)
+      fastify.get('/throws', faults['/throws'])
       fastify.post('/echo', ({ body }) => ({ body }))
       fastify.get('/unavailable', () => {
         throw unavailable(new Error(secret))
@@ -111,26 +135,20 @@ test('R-ERR-1, R-ERR-2: every kind of failure has a real status, a body with the
     },
     { bodyLimitBytes: 1024 },
   )
-  const { url, port } = server
-  const answers = [
-    [400, await postJson(`${url}/echo`, '{')],
-    [400, await ask(`${url}/%zz`)],
-    [400, await sendRaw(port, 'GET / HTTP/1.1\r\n\r\n')],
-    [400, await sendRaw(port, 'rubbish\r\n\r\n')],
-    [404, await ask(`${url}/absent`)],
-    [405, await ask(`${url}/echo`)],
-    [413, await postJson(`${url}/echo`, JSON.stringify('x'.repeat(1024)))],
-    [415, await postJson(`${url}/echo`, '{}', 'text/plain')],
-    [417, await sendRaw(port, 'GET /throws HTTP/1.1\r\nHost: x\r\nExpect: x\r\n\r\n')],
-    [431, await sendRaw(port, `GET / HTTP/1.1\r\nHost: x\r\nA: ${'a'.repeat(20_000)}\r\n\r\n`)],
-    [500, await ask(`${url}/throws`)],
-    [501, await sendRaw(port, 'CONNECT a:1 HTTP/1.1\r\nHost: x\r\n\r\n')],
-    [503, await ask(`${url}/unavailable`)],
-    [505, await sendRaw(port, 'GET / HTTP/2.0\r\nHost: x\r\n\r\n')],
-  ] as const
-  for (const [status, answer] of answers) assertRefusal(answer, status)
-  const ids = new Set(answers.map(([, { headers }]) => headers.get('x-request-id')))
-  assert.equal(ids.size, answers.length)
+  const withId = refused.map(
+    ([status, bytes], at) => [status, bytes.replace('\r\n', `\r\nX-Request-Id: mine-${at}\r\n`)] as const,
+  )
+  const ids: (string | undefined)[] = []
+  for (const [status, bytes] of [...withId, ...refused, ...unread]) {
+    const answer = await sendRaw(server.port, bytes)
+    assertRefusal(answer, status)
+    ids.push(answer.headers.get('x-request-id'))
+  }
+  assert.deepEqual(
+    ids.slice(0, withId.length),
+    withId.map((_, at) => `mine-${at}`),
+  )
+  assert.equal(new Set(ids).size, ids.length)
   const logged = new Set(server.logs.map(line => line.requestId))
   for (const id of ids) assert.ok(logged.has(id), id)
 })

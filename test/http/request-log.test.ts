@@ -8,7 +8,7 @@ import { execute } from '../faults/execute.ts'
 import { startTestApp, startTestAppOn } from '../support/app.ts'
 import { engineKinds, postgres, sqlite, type TestDatabase } from '../support/engines.ts'
 import { query, read } from '../support/graphql.ts'
-import { ask, RawConnection, type Served } from '../support/http.ts'
+import { ask, RawConnection, type Served, sendRaw } from '../support/http.ts'
 import { RedisServer, redisMissing } from '../support/redis.ts'
 import { createMember, logIn, send, sendText } from '../support/rest.ts'
 import { metricOf, SocketClient } from '../support/sockets.ts'
@@ -21,7 +21,8 @@ async function answered({ logs }: { logs: Line[] }, count: number): Promise<Line
   const isOne = ({ msg }: Line) => msg === 'answered' || msg === 'operation ended'
   await waitUntil(() => logs.filter(isOne).length >= count)
   return logs.filter(isOne).map(({ time, ms, requestId, thread, level, ...rest }) => {
-    assert.ok(typeof ms === 'number')
+    assert.ok(typeof ms === 'number' && ms >= 0)
+    assert.match(String(time), /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/)
     return rest
   })
 }
@@ -103,7 +104,7 @@ describe('the log', () => {
   })
 
   for (const kind of engineKinds) {
-    it(`contains no e-mail, password, token, argument or text, whatever is sent where, on ${kind.name}`, {
+    it(`contains no e-mail, password, token, argument, text, query or header, nor a path with unusual characters, whatever is sent where, on ${kind.name}`, {
       skip: kind.skip,
     }, async () => {
       await using app = await startTestAppOn(kind, { SLOW_OPERATION_MS: '1' })
@@ -113,13 +114,37 @@ describe('the log', () => {
       await send(app, 'POST /users', { name: `${secret} n`, email, password: `${secret} password`, avatar })
       const token = await logIn(app, email, `${secret} password`)
       const headers = { 'idempotency-key': secret, cookie: secret, 'user-agent': secret, traceparent: secret }
-      const own = { ...headers, referer: `http://${secret}/` }
+      const more = { 'x-forwarded-for': secret, 'x-request-id': `${secret} id`, [`x-${secret}`]: '1' }
+      const own = { ...headers, ...more, referer: `http://${secret}/` }
       const lines = [`GET /users?email=${email}`, `GET /users/${secret}@x`, 'GET /users/me', `DELETE /${secret}%40`]
       for (const line of lines) await sendText(app, line, undefined, token, own)
       await sendText(app, 'POST /payments', `{"amount":"${secret}"}`, token, own)
       await send(app, 'POST /tokens', { email, password: `${secret} wrong` })
       await send(app, 'GET /users/me', undefined, secret)
-      await ask(`${app.url}/graphql?query={${secret}}&variables=${secret}`)
+      await ask(`${app.url}/graphql?query={${secret}}&variables=${secret}`, { headers: { origin: `http://${secret}` } })
+      const head = Object.entries({ host: 'localhost', ...own }).map(([name, value]) => `${name}: ${value}\r\n`)
+      const paths = [
+        `/%0a%7B%22${secret}@`,
+        `/users;a=${secret}`,
+        `http://u:${secret}@h/users`,
+        `/users#${secret}`,
+        '/%zz',
+      ]
+      for (const bytes of [
+        ...paths.map(path => `GET ${path}?${secret} HTTP/1.1\r\n${head.join('')}\r\n`),
+        `POST /users?${secret} HTTP/1.1\r\n${head.join('')}Content-Type: application/json\r\nContent-Length: 9\r\n\r\n{"sesame"`,
+        `POST /users?${secret} HTTP/1.1\r\n${head.join('')}Content-Type: ${secret}/x\r\nContent-Length: 2\r\n\r\n{}`,
+        `POST /users?${secret} HTTP/1.1\r\n${head.join('')}Content-Length: 99999999\r\n\r\n`,
+        `POST /users?${secret} HTTP/1.1\r\n${head.join('')}Expect: ${secret}\r\n\r\n`,
+        `POST /users?${secret} HTTP/1.1\r\n${head.join('')}Transfer-Encoding: chunked\r\n\r\n${secret}\r\n`,
+        `${secret}\r\n\r\n`,
+        `CONNECT ${secret}:1 HTTP/1.1\r\n${head.join('')}\r\n`,
+      ])
+        await sendRaw(app.port, bytes)
+      using connection = await RawConnection.open(app.port)
+      connection.write(`POST /users?${secret} HTTP/1.1\r\n${head.join('')}Content-Length: 99\r\n\r\n{"${secret}":`)
+      connection.reset()
+      await waitUntil(() => app.logs.some(({ msg }) => msg === 'the client disconnected before the answer was sent'))
       const texts = [
         `mutation ($t: String!) { ${secret}: createPost(title: $t, content: "${secret}") { ${secret}: title author { email } } }`,
         `{ ${secret} }`,
@@ -140,6 +165,9 @@ describe('the log', () => {
       using refused = await SocketClient.open(app)
       refused.send({ type: 'connection_init', payload: { Authorization: `Bearer ${secret}` } })
       await refused.closed
+      await execute(app.database, 'alter table payments rename to lost')
+      const failed = await sendText(app, `GET /payments/1?${secret}`, undefined, token, own)
+      assert.equal(failed.status, 500)
       await answered(app, 24)
       const text = JSON.stringify(app.logs)
       assert.ok(text.includes('"waited":{'), 'no slow line')

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { beforeEach, describe, it, test } from 'node:test'
 import { AppError } from '../../src/core/errors.ts'
 import { startTestApp, startTestServer } from '../support/app.ts'
-import { ask, RawConnection, sendRaw } from '../support/http.ts'
+import { ask, sendRaw } from '../support/http.ts'
 import { assertRefusal } from '../support/refusal.ts'
 import { shared } from '../support/shared.ts'
 
@@ -30,23 +30,6 @@ describe('Routes', () => {
     assert.deepEqual(called, [])
   })
 
-  it('that are unknown or have another method are refused before any body is sent, which is discarded then', async () => {
-    const rest = 'Host: x\r\nContent-Type: application/json\r\nContent-Length: 44\r\n\r\n'
-    for (const [line, status] of [
-      ['POST /nothing', 404],
-      ['POST /thing', 405],
-      ['PROPFIND /change', 405],
-    ] as const) {
-      using connection = await RawConnection.open(server.port)
-      connection.write(`${line} HTTP/1.1\r\n${rest}`)
-      assertRefusal(await connection.response(), status)
-      connection.write('GET /things/smuggled HTTP/1.1\r\nHost: x\r\n\r\n..')
-      connection.write('GET /thing HTTP/1.1\r\nHost: x\r\n\r\n')
-      assert.equal((await connection.response()).status, 200)
-      assert.deepEqual(called.splice(0), ['GET'])
-    }
-  })
-
   it('that are known answer OPTIONS with 204 and Allow, and unknown ones with 404', async () => {
     const { status, body, headers } = await ask(`${server.url}/change`, { method: 'OPTIONS' })
     assert.deepEqual([status, body, headers.get('allow')], [204, '', 'POST, DELETE, OPTIONS'])
@@ -63,12 +46,6 @@ describe('Routes', () => {
       assert.deepEqual([logged?.status, logged?.requestId], [400, response.headers.get('x-request-id')])
     }
     assert.deepEqual(called, [])
-  })
-
-  it('are found by the path of an absolute URL, for any host', async () => {
-    const response = await sendRaw(server.port, 'GET http://evil.example/thing HTTP/1.1\r\nHost: x\r\n\r\n')
-    assert.equal(response.status, 200)
-    assert.doesNotMatch(JSON.stringify([...response.headers]), /evil/)
   })
 })
 

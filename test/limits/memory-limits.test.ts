@@ -51,33 +51,10 @@ describe('Limits that threads share', () => {
   })
 })
 
-describe('Clients that are refused', () => {
-  /** As two threads know them. */
-  function threads(clock: TestClock) {
-    const memory = limitsMemory()
-    return [new MemoryLimits(clock, memory).refusedClients(), new MemoryLimits(clock, memory).refusedClients()] as const
-  }
-
-  it('by one thread are refused by the other until the time is over, again and again', () => {
-    const clock = new TestClock()
-    const [one, other] = threads(clock)
-    for (let times = 0; times < 3; times++) {
-      assert.equal(other.has('a'), false)
-      assert.equal(one.add('a', 10), true, 'it is new')
-      assert.equal(other.add('a', 10), false, 'it is known')
-      assert.deepEqual([one.has('a'), other.has('a'), other.has('b')], [true, true, false])
-      clock.pass(9_999)
-      assert.ok(other.has('a'))
-      clock.pass(1)
-      assert.equal(one.has('a'), false)
-    }
-  })
-
-  it('are not refused for longer if the clock is set back', () => {
-    const clock = new TestClock()
-    const [refused] = threads(clock)
-    refused.add('a', 60)
-    clock.pass(-1_000)
-    assert.equal(refused.has('a'), false)
-  })
+it('clients that are refused are not refused for longer if the clock is set back', () => {
+  const clock = new TestClock()
+  const refused = new MemoryLimits(clock).refusedClients()
+  refused.add('a', 60)
+  clock.pass(-1_000)
+  assert.equal(refused.has('a'), false)
 })
