@@ -101,7 +101,7 @@ test('the image of deploy/Dockerfile has every file that the documentation pages
 })
 
 test('every metric in the alerts and on the dashboard is in the table of the guide', () => {
-  // `test/http/metrics-table.test.ts` holds that the guide lists them all.
+  // `test/http/metrics.test.ts` holds that the guide lists them all.
   const known: readonly string[] = read('docs/operations.md').match(/\b(?:duet|nodejs|process)_\w+/g) ?? []
   const isKnown = (name: string) => known.includes(name) || known.includes(name.replace(/_(?:bucket|count)$/, ''))
   load(read('deploy/prometheus-alerts.yaml'))
