@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
-import { before, describe, it } from 'node:test'
+import { after, before, describe, it } from 'node:test'
 import { sql } from '../../src/storage/sql.ts'
 import { startTestAppOn } from '../support/app.ts'
 import { engineKinds } from '../support/engines.ts'
 import { assertRefusal } from '../support/refusal.ts'
-import { bodyOf, createUser, type OrderBody, send, sendText } from '../support/rest.ts'
+import { bodyOf, createUser, type OrderBody, send } from '../support/rest.ts'
 import { shared } from '../support/shared.ts'
 import { assertLedger } from './ledger.ts'
 
@@ -84,6 +84,7 @@ const bad: readonly (readonly [sentence: string, items: readonly unknown[]])[] =
 
 for (const kind of engineKinds) {
   describe(`Input of orders, on ${kind.name}`, { skip: kind.skip }, () => {
+    after(() => assertLedger(app.engine))
     const app = shared(() => startTestAppOn(kind))
     let path: string
     before(async () => {
@@ -120,17 +121,6 @@ for (const kind of engineKinds) {
       })
     }
 
-    it('a body that is not an object is refused with 400', async () => {
-      const before = await rows()
-      for (const text of [undefined, '', 'null', '[]', '"x"', '1', 'true', '[{"items":[]}]']) {
-        assertRefusal(await sendText(app, `POST ${path}`, text), 400, 'Request body must be a JSON object')
-      }
-      for (const text of ['{', '{"items":[}', '{"items":[{"name":"a","quantity":1,"price":01}]}', 'items']) {
-        assertRefusal(await sendText(app, `POST ${path}`, text), 400, 'Request body is not valid JSON')
-      }
-      assert.deepEqual(await rows(), before)
-    })
-
     it('unknown fields are ignored and not stored', async () => {
       const item = { ...gear, quantity: 3, id: 1, order_id: 1, discount: 0.5, amount: 7 }
       const body = { items: [item], id: 1, status: 'shipped', amount: 1, user_id: 1, payment_id: 1, _links: {} }
@@ -138,10 +128,6 @@ for (const kind of engineKinds) {
       assert.deepEqual([created.status, created.amount], ['pending_payment', 3])
       assert.ok('pay' in created._links)
       assert.deepEqual(await itemsOf(created), [{ ...gear, quantity: 3 }])
-    })
-
-    it('after all these tests the ledger is consistent', async () => {
-      await assertLedger(app.engine)
     })
   })
 }

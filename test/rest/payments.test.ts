@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
-import { describe, it, test } from 'node:test'
+import { after, describe, it, test } from 'node:test'
 import fc from 'fast-check'
-import { AppError } from '../../src/core/errors.ts'
 import { decodeCents } from '../../src/rest/payments.ts'
 import { sql } from '../../src/storage/sql.ts'
 import { startTestAppOn } from '../support/app.ts'
@@ -12,7 +11,6 @@ import {
   bodyOf,
   createOrder,
   createUser,
-  impossibleIds,
   keyHeader,
   newKey,
   type OrderBody,
@@ -54,8 +52,6 @@ const badAmounts: readonly string[] = [
   ...['"100"', '"1.10"', '""', 'null', 'true', 'false', '[]', '[5]', '{}', '{"value":5}'],
 ]
 
-const noObjects: readonly (string | undefined)[] = [undefined, '', 'null', '[]', '"x"', '5', 'true', '[{"amount":5}]']
-
 /** A number of cents, in the usual notation. */
 function written(cents: number): string {
   const digits = String(cents).padStart(3, '0')
@@ -70,6 +66,7 @@ const anyCents = fc.oneof(
 
 for (const kind of engineKinds) {
   describe(`Payments on ${kind.name}`, { skip: kind.skip }, () => {
+    after(() => assertLedger(app.engine, keys))
     const app = shared(() => startTestAppOn(kind))
     /** The keys of all payments that this suite made by `POST /payments`. */
     const keys: string[] = []
@@ -120,17 +117,6 @@ for (const kind of engineKinds) {
       assert.deepEqual([response.status, wasReplayed(response)], [201, false])
     })
 
-    it('a body that is not an object, or is missing, is refused with 400, and its key can be used again', async () => {
-      const key = usedKey()
-      const before = await countPayments(app.engine)
-      for (const text of noObjects) assertRefusal(await payText(key, text), 400, 'Request body must be a JSON object')
-      for (const text of ['{', '{"amount":}', '{"amount":01}', '{"amount":.5}', '{"amount":NaN}', 'amount=5']) {
-        assertRefusal(await payText(key, text), 400, 'Request body is not valid JSON')
-      }
-      assert.equal(await countPayments(app.engine), before)
-      assert.equal((await payText(key, '{"amount":5}')).status, 201)
-    })
-
     it('the amount is the last field of that name, however it is written, and no nested one', async () => {
       const good = ['{"amount":0,"amount":5}', '{"\\u0061mount":5,"nested":{"amount":0}}']
       for (const body of good) assert.equal((await payText(usedKey(), body)).status, 201, body)
@@ -146,47 +132,20 @@ for (const kind of engineKinds) {
       assert.deepEqual(Object.keys(payment), ['id', 'amount', 'order_id', 'created_at'])
       assert.deepEqual(bodyOf<OrderBody>(await send(app, `GET /orders/${order.id}`)), order)
     })
-
-    it('an absent payment, and an id that no payment can have, answer 404 with Payment not found', async () => {
-      for (const id of ['987654321', '9007199254740991', ...impossibleIds]) {
-        assertRefusal(await send(app, `GET /payments/${id}`), 404, 'Payment not found')
-      }
-      assertRefusal(await send(app, 'GET /payments/'), 404, 'Not found')
-    })
-
-    it('after all these tests every key has one payment, and the ledger is consistent', async () => {
-      await assertLedger(app.engine, keys)
-    })
   })
 }
 
-test('every amount from 0.01 to 10^12 is decoded exactly, in every notation', () => {
-  fc.assert(
-    fc.property(anyCents, cents => {
-      for (const text of [written(cents), `${cents}e-2`]) {
-        const kept = decodeCents(JSON.parse(`{"amount":${text}}`))
-        assert.equal(kept, cents)
-        // The text of the amount in the answer has exactly the value that was sent.
-        const returned = JSON.stringify(kept / 100)
-        assert.equal(returned, written(cents).replace(/\.?0+$/, ''))
-      }
-    }),
-    { numRuns: runs(5_000, 50_000) },
-  )
-})
-
-test('an amount with a third decimal, or outside the bounds, is refused', () => {
-  const refused = (amount: string) =>
-    assert.throws(
-      () => decodeCents(JSON.parse(`{"amount":${amount}}`)),
-      (error: unknown) => error instanceof AppError && error.code === 'bad-input',
-      amount,
-    )
-  const cents = fc.integer({ min: 0, max: 99_999_999_999_999 })
-  fc.assert(
-    fc.property(cents, fc.integer({ min: 1, max: 9 }), (hundredths, last) => refused(`${written(hundredths)}${last}`)),
-    { numRuns: runs(5_000, 50_000) },
-  )
-  fc.assert(fc.property(fc.bigInt({ min: 100_000_000_000_001n, max: 10n ** 30n }), high => refused(`${high}e-2`)))
-  fc.assert(fc.property(fc.double({ max: 0, noNaN: true }), low => refused(String(low).replace('Infinity', '1e999'))))
+test('every amount from 0.01 to 10^12 is decoded exactly, in every notation, and one with a third decimal or above is refused', () => {
+  const decode = (amount: string) => decodeCents(JSON.parse(`{"amount":${amount}}`))
+  const refused = (amount: string) => assert.throws(() => decode(amount), { code: 'bad-input' }, amount)
+  const property = fc.property(anyCents, fc.integer({ min: 1, max: 9 }), (cents, last) => {
+    for (const text of [written(cents), `${cents}e-2`]) {
+      assert.equal(decode(text), cents)
+      // The text of the amount in the answer has exactly the value that was sent.
+      assert.equal(JSON.stringify(cents / 100), written(cents).replace(/\.?0+$/, ''))
+    }
+    refused(`${written(cents)}${last}`)
+    refused(`${cents + 100_000_000_000_000}e-2`)
+  })
+  fc.assert(property, { numRuns: runs(1_000, 50_000) })
 })

@@ -6,7 +6,7 @@ import { loggedSecret } from '../mail/mail-server.ts'
 import { startTestApp } from '../support/app.ts'
 import { ask, type RawResponse } from '../support/http.ts'
 import { assertRefusal } from '../support/refusal.ts'
-import { keyHeader, logIn, newKey, send, somebody, someItems } from '../support/rest.ts'
+import { keyHeader, logIn, newKey, send, sendText, somebody, someItems } from '../support/rest.ts'
 import { shared } from '../support/shared.ts'
 
 type App = Awaited<ReturnType<typeof startTestApp>>
@@ -117,6 +117,24 @@ describe('Every route', () => {
       assert.deepEqual([...succeeded].sort(), documented.sort(), 'every operation was called')
     })
   }
+
+  it('a body that is not an object, or is missing, is refused with 400 by every operation that needs one', async () => {
+    const { id } = await cast(app)
+    const [required, object] = ['Name and email required', 'Request body must be a JSON object']
+    const lines = {
+      ...{ 'POST /users': required, [`PUT /users/${id}`]: required, [`PATCH /users/${id}`]: object },
+      ...{ [`POST /users/${id}/orders`]: object, 'POST /payments': object },
+    }
+    const before = await Promise.all(['/users', '/orders', '/payments'].map(path => send(app, `GET ${path}`)))
+    for (const [line, error] of Object.entries(lines)) {
+      for (const text of ['null', '[]', '"x"', '5', 'true', '[{"name":"A","email":"a@b","amount":5}]', '', undefined]) {
+        const response = await sendText(app, line, text, undefined, keyHeader(newKey()))
+        assertRefusal(response, 400, error)
+      }
+    }
+    const now = await Promise.all(['/users', '/orders', '/payments'].map(path => send(app, `GET ${path}`)))
+    for (const [at, { body }] of now.entries()) assert.equal(body, before[at]?.body)
+  })
 
   it('a method that a path does not have answers 405 with exactly the allowed ones, under both prefixes', async () => {
     const methodsOf = Map.groupBy(documented, name => name.split(' ')[1] ?? '')
