@@ -120,21 +120,34 @@ for (const kind of engineKinds) {
       assert.deepEqual(idsOf(await get(`/users/${user.id}/orders?after=${created}`)), [])
     })
 
-    it('an id that cannot name a row, after together with offset, another sort, and a limit or offset out of range are refused with 400, also for an absent user', async () => {
-      const { id } = await createUser(app)
-      for (const path of ['/users', `/users/${id}/orders`, '/users/4711/orders', '/orders', '/payments']) {
-        for (const value of [...impossibleIds, '']) {
-          assertRefusal(await get(`${path}?after=${value}`), 400, 'after must be an integer from 1 to 9007199254740991')
-        }
-        assertRefusal(await get(`${path}?after=1&after=2`), 400)
-        assertRefusal(await get(`${path}?after=1&offset=0`), 400, 'after and offset cannot be used together')
-        for (const query of ['limit=0', 'limit=1001', 'limit=x', 'limit=', 'limit=1&limit=1', 'after=1&limit=0'])
-          assertRefusal(await get(`${path}?${query}`), 400, 'limit must be an integer from 1 to 1000')
-        for (const query of ['sort=', 'sort=name', 'sort=ID', 'sort=--id', 'sort=id&sort=id', 'sort=+id'])
-          assertRefusal(await get(`${path}?${query}`), 400, 'sort must be one of id, -id')
-        for (const query of ['offset=-1', 'offset=1.5', 'offset=100001', 'offset=1&offset=1'])
-          assertRefusal(await get(`${path}?${query}`), 400, 'offset must be an integer from 0 to 100000')
+    it('parameters that are wrong, sent twice, or cannot be used together are refused with 400, also for an absent user', async () => {
+      const orders = [`/users/${(await createUser(app)).id}/orders`, '/users/4711/orders', '/orders']
+      const all = [...orders, '/users', '/payments']
+      const users = ['/users']
+      const statuses = ['', 'paid', 'SHIPPED', 'shipped,pending_payment', 'shipped&status=shipped', '__proto__']
+      for (const [paths, name, values, error] of [
+        [all, 'after', [...impossibleIds, '', '1&after=2'], 'after must be an integer from 1 to 9007199254740991'],
+        [all, 'after', ['1&offset=0'], 'after and offset cannot be used together'],
+        [all, 'limit', ['0', '1001', 'x', '', '1&limit=1', '0&after=1'], 'limit must be an integer from 1 to 1000'],
+        [all, 'sort', ['', 'name', 'ID', '--id', 'id&sort=id', '+id'], 'sort must be one of id, -id'],
+        [all, 'offset', ['-1', '1.5', '100001', '1&offset=1'], 'offset must be an integer from 0 to 100000'],
+        [orders, 'status', statuses, 'status must be one of pending_payment, shipped'],
+        [users, 'q', ['', 'a', '%F0%9F%98%80', 'a'.repeat(101)], 'q must be 2 to 100 characters long'],
+        [users, 'q', ['a%00'], 'q contains characters that are not allowed'],
+        [users, 'q', ['ab&q=cd'], 'q must be a string'],
+        [users, 'q', ['ab&email=a@b'], 'q and email cannot be used together'],
+        [users, 'q', ['ab&offset=1'], 'q and offset cannot be used together'],
+        [users, 'email', ['ann', 'ann+tag@example.com'], 'email must be an e-mail address'],
+        [users, 'email', [''], 'email must not be empty'],
+        [users, 'email', [`${'a'.repeat(320)}@`], 'email must be at most 320 characters long'],
+        [users, 'email', ['%00@'], 'email contains characters that are not allowed'],
+        [users, 'email', ['a@b&email=a@b'], 'email must be a string'],
+      ] as const) {
+        for (const path of paths)
+          for (const value of values) assertRefusal(await get(`${path}?${name}=${value}`), 400, error)
       }
+      for (const q of ['ab', 'a%F0%9F%98%80', '%F0%9F%98%80'.repeat(100)])
+        assert.equal((await get(`/users?q=${q}`)).status, 200)
     })
 
     it('email finds the users with this e-mail, ignoring case, and no others', async () => {
@@ -223,24 +236,6 @@ for (const kind of engineKinds) {
       assert.equal((await find('')).length, 1000)
     })
 
-    it('q that is too short or too long by its characters, or used with email or offset, is refused with 400', async () => {
-      const bounds = 'q must be 2 to 100 characters long'
-      for (const q of ['', 'a', '%F0%9F%98%80', 'a'.repeat(101)]) assertRefusal(await get(`/users?q=${q}`), 400, bounds)
-      for (const q of ['ab', 'a%F0%9F%98%80', '%F0%9F%98%80'.repeat(100)])
-        assert.equal((await get(`/users?q=${q}`)).status, 200)
-      assertRefusal(await get('/users?q=a%00'), 400)
-      assertRefusal(await get('/users?q=ab&q=cd'), 400, 'q must be a string')
-      assertRefusal(await get('/users?q=ab&email=a@b'), 400, 'q and email cannot be used together')
-      assertRefusal(await get('/users?q=ab&offset=1'), 400, 'q and offset cannot be used together')
-    })
-
-    it('a value that is not an e-mail address, such as one with an unencoded +, is refused with 400', async () => {
-      for (const email of ['', 'ann', 'ann+tag@example.com', '%00@', 'a@b&email=a@b', `${'a'.repeat(320)}@`]) {
-        assertRefusal(await get(`/users?email=${email}`), 400)
-      }
-      assertRefusal(await get('/users?email=ann+tag@example.com'), 400, 'email must be an e-mail address')
-    })
-
     it('status lists only the orders with this status, in pages too', async () => {
       const user = await createUser(app)
       const orders: OrderBody[] = []
@@ -258,10 +253,6 @@ for (const kind of engineKinds) {
       const nobody = await createUser(app)
       assert.deepEqual(idsOf(await get(`/users/${nobody.id}/orders?status=shipped`)), [])
       assertRefusal(await get('/users/4711/orders?status=shipped'), 404, 'User not found')
-      for (const status of ['', 'paid', 'SHIPPED', 'shipped,pending_payment', 'shipped&status=shipped', '__proto__']) {
-        assertRefusal(await get(path + status), 400, 'status must be one of pending_payment, shipped')
-        assertRefusal(await get(`/orders?status=${status}`), 400, 'status must be one of pending_payment, shipped')
-      }
     })
 
     it('GET /orders lists the orders of all users like single ones, also those of deleted users, and by status', async () => {

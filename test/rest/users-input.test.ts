@@ -21,13 +21,6 @@ const unstorable = {
 /** The first and last ones of each range, and those that terminals and logs obey. */
 const controls = ['\u0001', '\t', '\n', '\r', '\u001b', '\u001f', '\u007f', '\u0080', '\u0085', '\u009f']
 
-/** Fields that must be ignored. */
-const poisons = [
-  '"__proto__":{"age":1,"role":"admin"}',
-  '"\\u005f_proto__":{"age":1}',
-  '"constructor":{"prototype":{"age":1}}',
-]
-
 /** Values that a field must not have, in any request. */
 const badFields: Readonly<Record<keyof UserInput, readonly unknown[]>> = {
   name: [
@@ -177,59 +170,46 @@ for (const kind of engineKinds) {
     })
 
     it('null for an optional field means absent, on POST and PUT', async () => {
-      const options = { age: null, avatar: null, password: null }
-      const created = await createUser(app, options)
-      assert.deepEqual(Object.keys(created).sort(), ['email', 'id', 'name'])
+      const { id, ...created } = await createUser(app, { age: null, avatar: null, password: null })
+      assert.deepEqual(Object.keys(created).sort(), ['email', 'name'])
       const full = await createUser(app, { age: 30, avatar: 'https://example.com/a', password: 'right password' })
-      const replaced = bodyOf(await send(app, `PUT /users/${full.id}`, { name: 'A', email: full.email, ...options }))
-      assert.deepEqual(replaced, { id: full.id, name: 'A', email: full.email })
+      const values = { name: 'A', email: full.email }
+      const replaced = await send(app, `PUT /users/${full.id}`, { ...values, age: null, avatar: null, password: null })
+      assert.deepEqual(bodyOf(replaced), { id: full.id, ...values })
       assert.equal((await send(app, 'POST /tokens', { email: full.email, password: 'right password' })).status, 200)
     })
 
     it('id, role, createdAt and unknown fields of a body are ignored', async () => {
       const values = somebody()
-      const more = {
-        id: 77,
-        role: 'admin',
-        createdAt: '2000-01-01T00:00:00.000Z',
-        token_mark: 'm',
-        passwordHash: 'h',
-        x: {},
-      }
+      const createdAt = '2000-01-01T00:00:00.000Z'
+      const more = { id: 77, role: 'admin', createdAt, token_mark: 'm', passwordHash: 'h', x: {} }
       const created = bodyOf(await send(app, 'POST /users', { ...values, ...more }), 201)
       assert.deepEqual(created, { id: created.id, ...values })
-      assert.notEqual(created.id, 77)
       const line = `/users/${created.id}`
       assert.deepEqual(bodyOf(await send(app, `PUT ${line}`, { ...values, ...more })), created)
       assert.deepEqual(bodyOf(await send(app, `PATCH ${line}`, more)), created)
       assertRefusal(await send(app, 'GET /users/77'), 404)
-      const [row] = await app.engine.read(
-        sql`select role, token_mark, password_hash, created_at from users where id = ${created.id}`,
-      )
-      assert.deepEqual([row?.[0], row?.[2]], ['member', null])
-      assert.notEqual(row?.[1], 'm')
-      assert.doesNotMatch(String(row?.[3]), /^2000/)
+      const kept = sql`select id from users
+        where role = 'member' and password_hash is null and token_mark <> 'm' and created_at > '2001' and id = ${created.id}`
+      assert.deepEqual(await app.engine.read(kept), [[created.id]])
     })
 
-    it('properties of Object.prototype do not count as fields of a body', async () => {
-      const text = '{"toString":1,"hasOwnProperty":null,"valueOf":"x"}'
-      assertRefusal(await sendText(app, 'POST /users', text), 400, required)
-      const known = await createUser(app)
-      assert.deepEqual(bodyOf(await sendText(app, `PATCH /users/${known.id}`, text)), known)
-    })
-
-    it('a field named __proto__ or constructor is ignored like any unknown one, by POST, PUT and PATCH', async () => {
-      for (const poison of poisons) {
+    it('fields named like properties of Object.prototype are ignored like any unknown one, by POST, PUT and PATCH', async () => {
+      for (const poison of [
+        '"__proto__":{"age":1,"role":"admin"}',
+        '"\\u005f_proto__":{"age":1}',
+        '"constructor":{"prototype":{"age":1}}',
+        '"toString":1,"hasOwnProperty":null,"valueOf":"x"',
+      ]) {
         const { name, email } = somebody()
         const text = `{${poison},"name":"${name}","email":"${email}"}`
         const created = bodyOf(await sendText(app, 'POST /users', text), 201)
         assert.deepEqual(created, { id: created.id, name, email })
-        for (const method of ['PUT', 'PATCH']) {
+        for (const method of ['PUT', 'PATCH'])
           assert.deepEqual(bodyOf(await sendText(app, `${method} /users/${created.id}`, text)), created)
-        }
-        assertRefusal(await sendText(app, 'POST /users', `{"__proto__":${text}}`), 400, required)
+        for (const without of [`{"__proto__":${text}}`, `{${poison}}`])
+          assertRefusal(await sendText(app, 'POST /users', without), 400, required)
       }
-      assert.ok(!('age' in {}))
     })
 
     it('PATCH reports a bad body before an absent user: 400, then 404', async () => {
