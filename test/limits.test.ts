@@ -71,13 +71,13 @@ const tests: Readonly<Record<string, string | readonly string[]>> = {
     'security/passwords: few passwords are hashed at once, few wait, and further ones are rejected at once',
   ],
   'users, orders or payments of a page': [
-    'rest/lists: an id that cannot name a row, after together with offset, another sort, and a limit or offset out of range are refused with 400, also for an absent user',
+    'rest/lists: parameters that are wrong, sent twice, or cannot be used together are refused with 400, also for an absent user',
     'rest/users: a page has as many users as its limit, however long their texts are, and at most 8.2 MB',
   ],
   'rows that a page skips':
-    'rest/lists: an id that cannot name a row, after together with offset, another sort, and a limit or offset out of range are refused with 400, also for an absent user',
+    'rest/lists: parameters that are wrong, sent twice, or cannot be used together are refused with 400, also for an absent user',
   'a search for users': [
-    'rest/lists: q that is too short or too long by its characters, or used with email or offset, is refused with 400',
+    'rest/lists: parameters that are wrong, sent twice, or cannot be used together are refused with 400, also for an absent user',
     'rest/lists: q of many users gives full pages, wherever among the others they are',
   ],
   'content that one transaction deletes': [

@@ -15,8 +15,8 @@ describe('A post that is created while its author is deleted, on PostgreSQL', { 
   let creating: pg.Client
   before(async () => {
     const database = parts.use(await postgres.create())
-    deleting = await connectTo(database.location, parts)
-    creating = await connectTo(database.location, parts)
+    deleting = parts.use(await connectTo(database.location))
+    creating = parts.use(await connectTo(database.location))
   })
   after(() => parts.disposeAsync())
 

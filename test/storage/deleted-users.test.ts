@@ -13,13 +13,13 @@ for (const kind of engineKinds) {
   describe(`A user with much content, on ${kind.name}`, { skip: kind.skip }, () => {
     const app = shared(() => startTestAppOn(kind))
 
-    /** 2,500 posts with 1,500 comments of another user on the first one, and 1,500 comments on a post of the other. */
+    /** 1,200 posts with 1,200 comments of another user on the first one, and 1,200 comments on a post of the other. */
     async function writer(): Promise<{ readonly id: number; readonly other: number }> {
       const { id } = await createUser(app)
       const { id: other } = await createUser(app)
       await execute(
         app.database,
-        `${posts(1, other)}; ${posts(2_500, id)}; ${comments(id, 1_500, other)}; ${comments(other, 1_500, id)}`,
+        `${posts(1, other)}; ${posts(1_200, id)}; ${comments(id, 1_200, other)}; ${comments(other, 1_200, id)}`,
       )
       return { id, other }
     }
@@ -33,7 +33,7 @@ for (const kind of engineKinds) {
         (select count(*) from comments join posts on posts.id = post_id where posts.author_id = ${id})`)
       const left = async () => (await counts())[0]?.map(Number) ?? []
       let before = await left()
-      assert.deepEqual(before, [2_500, 1_500, 1_500])
+      assert.deepEqual(before, [1_200, 1_200, 1_200])
       let steps = 0
       for (; (await engine.write('deleteUser', id, anonymous)) === 'more'; steps++) {
         const now = await left()
@@ -49,7 +49,7 @@ for (const kind of engineKinds) {
     it('is deleted completely when DELETE is answered, and each post and comment on others gets one deletion event', async () => {
       const { id, other } = await writer()
       const { engine } = app
-      const [first] = await engine.read(sql`select max(id) - 2500 from posts`)
+      const [first] = await engine.read(sql`select max(id) - 1200 from posts`)
       const before = Number(first?.[0])
       assert.equal((await send(app, `DELETE /users/${id}`)).status, 204)
       assert.equal((await send(app, `GET /users/${id}`)).status, 404)
@@ -61,7 +61,7 @@ for (const kind of engineKinds) {
         (select count(distinct comment_id) from outbox where kind = 'comment-deleted' and post_id = ${before}),
         (select count(*) from posts where author_id = ${other}),
         (select count(*) from outbox where kind = 'user-revoked' and user_id = ${id})`)
-      assert.deepEqual(row?.map(Number), [0, 0, 2_500, 2_500, 1_500, 1_500, 1, 1])
+      assert.deepEqual(row?.map(Number), [0, 0, 1_200, 1_200, 1_200, 1_200, 1, 1])
     })
   })
 

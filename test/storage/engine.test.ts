@@ -2,7 +2,6 @@ import assert from 'node:assert/strict'
 import { beforeEach, describe, it } from 'node:test'
 import fc from 'fast-check'
 import { AppError } from '../../src/core/errors.ts'
-import { bounds } from '../../src/storage/bounds.ts'
 import { sql } from '../../src/storage/sql.ts'
 import { anyCharacter } from '../support/characters.ts'
 import { type EngineKind, engineKinds } from '../support/engines.ts'
@@ -55,14 +54,6 @@ function contract(kind: EngineKind, notes: Notes): void {
     )
   })
 
-  it('executes a verb completely or not at all if it throws or violates a constraint, and the error contains no value', async () => {
-    const { engine } = notes
-    for (const verb of ['putThenFail', 'putThenViolate'] as const) {
-      await assert.rejects(engine.write(verb, 'x'), isFault)
-      assert.deepEqual(await engine.read(sql`select key from notes`), [])
-    }
-  })
-
   it('executes statements whose rows the verb does not use, and the verb fails with each of them', async () => {
     const { engine } = notes
     assert.equal(await engine.write('putUnread', ['a', 'b', 'c']), 'put')
@@ -83,7 +74,7 @@ function contract(kind: EngineKind, notes: Notes): void {
     assert.deepEqual(await engine.write('putNext', 'c', 'd'), [[['c']], [['d']], [[4]]])
   })
 
-  it('undoes a verb that fails, or that returns a rollback, and does not affect other verbs', async () => {
+  it('undoes a verb that throws, violates a constraint or returns a rollback, without an effect on others, and its error contains no value', async () => {
     const { engine } = notes
     const undone = { 3: 'putThenViolate', 5: 'putThenFail', 7: 'putThenRollBack' } as const
     const outcomes = await Promise.allSettled(
@@ -94,7 +85,7 @@ function contract(kind: EngineKind, notes: Notes): void {
     )
     for (const [index, outcome] of outcomes.entries()) {
       const rest = index % 8
-      if (rest === 3 || rest === 5) assert.equal(outcome.status, 'rejected')
+      if (rest === 3 || rest === 5) assert.ok(outcome.status === 'rejected' && isFault(outcome.reason))
       else assert.deepEqual(Object(outcome).value, rest === 7 ? ['undone', `n${index}`] : 'put')
     }
     assert.deepEqual(await engine.read(sql`select count(*), min(value), max(value) from notes`), [[40, 'kept', 'kept']])
@@ -146,16 +137,6 @@ function contract(kind: EngineKind, notes: Notes): void {
     const { engine } = notes
     await assert.rejects(engine.read(sql`select secret from nowhere`), isFault)
     await assert.rejects(engine.write('missing' as 'put', 'a', 'b'), isFault)
-    await engine.write('put', 'still', 'working')
-  })
-
-  it('gives correct results with more statements than the cache of prepared ones', async () => {
-    const { engine } = notes
-    for (let round = 0; round < 2; round++) {
-      for (let index = 0; index < bounds.statements + 50; index++) {
-        assert.deepEqual(await engine.read({ text: `select ${index}`, values: [] }), [[index]])
-      }
-    }
     await engine.write('put', 'still', 'working')
   })
 

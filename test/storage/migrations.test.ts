@@ -55,10 +55,10 @@ describe('Migrations on an empty SQLite file', () => {
   it('wait for each other when several programs start together', async () => {
     await using database = await sqlite.createEmpty()
     const env = { DATABASE_URL: `sqlite:${database.location}` }
-    const runs = await Promise.all(Array.from({ length: 3 }, () => runDuet(['migrate'], { env })))
+    const runs = await Promise.all([1, 2].map(() => runDuet(['migrate'], { env })))
     const applied = migrationsOf('sqlite').map(({ version, name }) => `applied ${version} ${name}\n`)
     const upToDate = 'The schema is up to date.\n'
-    assert.deepEqual(runs.map(({ stdout }) => stdout).sort(), [upToDate, upToDate, applied.join('') + upToDate])
+    assert.deepEqual(runs.map(({ stdout }) => stdout).sort(), [upToDate, applied.join('') + upToDate])
   })
 })
 

@@ -137,14 +137,9 @@ for (const kind of engineKinds) {
 type Revoke = (engine: Engine<typeof verbs>, id: number) => Promise<unknown>
 
 const revocations: Readonly<Record<string, Revoke>> = {
-  'another role': (engine, id) => engine.write('setRole', { id }, 'member', newTokenVersion()),
   'another password': (engine, id) =>
     engine.write('changeUser', id, { password: { hash: 'hash' }, tokenVersion: newTokenVersion() }, rightsOfAnyone),
   'no user any more': (engine, id) => engine.write('deleteUser', id, anonymous),
-  'another user under the same id': async (engine, id) => {
-    await engine.write('deleteUser', id, anonymous)
-    await engine.write('replaceUser', id, newUser(), rightsOfAnyone)
-  },
 }
 
 const rightsOfAnyone = { actor: anonymous, mayChangePassword: true, mayCreate: true }

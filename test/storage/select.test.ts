@@ -36,27 +36,6 @@ for (const kind of engineKinds) {
       await stage.engine.write('run', [{ text, values: [content] }])
     }
 
-    it('distinguishes keys of any length, also if other names are equal', async () => {
-      await plant(2, 'Words')
-      const long = 'k'.repeat(62)
-      const short = [long, `${long}k`, 'c0', 'c1', 'C0', 'o', 'ctid', '__proto__']
-      for (const keys of [short, [...short, `${long}kk`, `${long}kK`, 'x'.repeat(128)]]) {
-        const [user, other] = [
-          keys.map((key, at) => `${key}: ${at % 2 === 0 ? 'name' : 'id'}`),
-          keys.map(key => `${key}: avatar`),
-        ]
-        const answer = await ask(`{ user(id: 1) { ${user} y: posts(limit: 5) { likes } } o: user(id: 1) { ${other} } }`)
-        const expected = {
-          user: Object.fromEntries([
-            ...keys.map((key, at) => [key, at % 2 === 0 ? 'Ann' : '1']),
-            ['y', [{ likes: 0 }, { likes: 0 }]],
-          ]),
-          o: Object.fromEntries(keys.map(key => [key, null])),
-        }
-        assert.equal(JSON.stringify(JSON.parse(answer)), JSON.stringify(expected))
-      }
-    })
-
     it('of long texts, objects and lists is answered up to the number that a document can have, also in a mutation', async () => {
       await plant(1, 'Words')
       const author = (at: number) => `a${at}: author { ...F }`
@@ -100,17 +79,6 @@ for (const kind of engineKinds) {
       await assert.rejects(read(bounds.answerBytes + 1), { code: 'RESPONSE_TOO_LARGE' })
     })
 
-    it('is refused above two MiB, if it is large because of its characters, its rows, its keys or its nesting', async () => {
-      await plant(50, '漢'.repeat(65_536))
-      for (const text of [
-        '{ posts(limit: 50) { content } }',
-        `{ post(id: 1) { ${contents(50)} } }`,
-        `{ users(limit: 10) { posts(limit: 10) { ${contents(5)} } } }`,
-      ])
-        await assertRefused(text, 'RESPONSE_TOO_LARGE')
-      assert.ok((await ask('{ posts(limit: 10) { content } }')).length > 10 * 65_536)
-    })
-
     it('is refused before it is built in the memory of the server or of the database', async t => {
       await plant(1000, 'x'.repeat(65_536))
       await assertRefused('{ posts(limit: 140) { content } }', 'RESPONSE_TOO_LARGE')
@@ -118,6 +86,7 @@ for (const kind of engineKinds) {
       for (const text of [
         '{ posts(limit: 1000) { content } }',
         '{ users(limit: 1) { posts(limit: 900) { content } } }',
+        `{ post(id: 1) { ${contents(50)} } }`,
       ])
         await assertRefused(text, 'RESPONSE_TOO_LARGE')
       const grown = (process.resourceUsage().maxRSS - before) * 1024
@@ -132,14 +101,6 @@ for (const kind of engineKinds) {
       await ask(`mutation { ${times(2, like)} }`)
       await assertRefused(`mutation { ${times(3, like)} }`, 'RESPONSE_TOO_LARGE')
       assert.deepEqual(await likes(), [[2]])
-    })
-
-    it('of a field of a mutation is read before the next one, and is not affected by a later deletion', async () => {
-      await plant(1, 'Words')
-      const answer = await ask(
-        'mutation { a: likePost(id: 1) { likes } b: likePost(id: 1) { likes } deletePost(id: 1) }',
-      )
-      assert.deepEqual(JSON.parse(answer), { a: { likes: 1 }, b: { likes: 2 }, deletePost: true })
     })
   })
 }

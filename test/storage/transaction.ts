@@ -50,11 +50,10 @@ export class Transaction<Outcome> {
   }
 }
 
-export async function connectTo(location: string, parts: AsyncDisposableStack): Promise<pg.Client> {
+export async function connectTo(location: string): Promise<pg.Client & AsyncDisposable> {
   const client = new pg.Client({ connectionString: location, types: { getTypeParser: columnOf } })
   await client.connect()
-  parts.defer(() => client.end())
-  return client
+  return Object.assign(client, { [Symbol.asyncDispose]: () => client.end() })
 }
 
 /** Whether a connection waits for a lock, as another one sees it. */

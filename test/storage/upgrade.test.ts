@@ -13,7 +13,7 @@ import { execute } from '../faults/execute.ts'
 import { Wire } from '../faults/wire.ts'
 import { type EngineKind, engineKinds, postgres, type TestDatabase } from '../support/engines.ts'
 import { inForm } from '../support/form.ts'
-import { DuetProcess } from '../support/process.ts'
+import { runDuet } from '../support/process.ts'
 import { migrationsOf } from '../support/templates.ts'
 import { waitUntil } from '../support/wait.ts'
 import { connectTo } from './transaction.ts'
@@ -85,8 +85,7 @@ for (const kind of engineKinds) {
       )
       const repair = async () => {
         const address = kind.kind === 'sqlite' ? `sqlite:${database.location}` : database.location
-        await using process = new DuetProcess(['repair'], { env: { DATABASE_URL: address } })
-        const { stdout } = await process.outcome()
+        const { stdout } = await runDuet(['repair'], { env: { DATABASE_URL: address } })
         return [...stdout.matchAll(/: (\d+)/g)].map(([, rows]) => Number(rows))
       }
       const users = kind.kind === 'sqlite' ? 1103 : 2 // on PostgreSQL, triggers have made the keys of the others
@@ -100,13 +99,13 @@ for (const kind of engineKinds) {
 }
 
 describe('A database of 0.1.0 on PostgreSQL that instances of 0.1.0 use', { skip: postgres.skip }, () => {
-  const sizes = inForm({ users: 3_000, posts: 1_500, comments: 3_000 }, { users: 1e6, posts: 5e5, comments: 1e6 })
+  const sizes = inForm({ users: 1_500, posts: 750, comments: 1_500 }, { users: 1e6, posts: 5e5, comments: 1e6 })
 
   it('is upgraded beside them and beside a backup, without an error, after an interruption too', async t => {
     await using database = await schemaOf010(postgres)
     await execute(database, planted(sizes))
     await using parts = new AsyncDisposableStack()
-    const connect = () => connectTo(database.location, parts)
+    const connect = async () => parts.use(await connectTo(database.location))
     const load = new OldInstances(await Promise.all(Array.from({ length: 4 }, connect)), sizes.posts)
     const [watcher, backup, older] = [await connect(), await connect(), await connect()]
     // As pg_dump does: its snapshot stays, and so do the locks of the tables that it has read.
