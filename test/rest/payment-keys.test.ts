@@ -111,16 +111,7 @@ for (const kind of engineKinds) {
       assertRefusal(await payOrder(app, id, newKey()), 409, 'Order is already paid')
     })
 
-    it('quotes and spaces around a key are not part of it', async () => {
-      const key = newKey()
-      const first = await postWithKeys(app, '/payments', [`"${key}"`])
-      assertFirst(first, 201)
-      for (const same of [key, `  ${key}\t`, ` "${key}" `]) {
-        assertReplay(await postWithKeys(app, '/payments', [same]), first)
-      }
-    })
-
-    it('a key is any 1 to 255 visible ASCII characters, and all of them are compared', async () => {
+    it('a key is any 1 to 255 visible ASCII characters, all of which are compared, without quotes and spaces around it', async () => {
       const base = newKey()
       const keys = [
         'k',
@@ -134,7 +125,8 @@ for (const kind of engineKinds) {
         const first = await postWithKeys(app, '/payments', [key])
         assertFirst(first, 201)
         ids.add(bodyOf<PaymentBody>(first, 201).id)
-        assertReplay(await postWithKeys(app, '/payments', [`"${key}"`]), first)
+        for (const same of [`"${key}"`, `  ${key}\t`, ` "${key}" `])
+          assertReplay(await postWithKeys(app, '/payments', [same]), first)
       }
       assert.equal(ids.size, keys.length)
     })
@@ -177,23 +169,13 @@ for (const kind of engineKinds) {
       assert.equal(Number(row?.[0]), 0)
     })
 
-    it('keys belong to their caller: the same key of two users and of an anonymous caller gives three payments', async () => {
+    it('the key that paid an order belongs to its caller: it is no replay for another user or an anonymous caller', async () => {
       const [ann, bob] = [await createMember(app), await createMember(app)]
-      const key = newKey()
-      const callers = [ann.token, bob.token, undefined]
-      const firsts: RawResponse[] = []
-      for (const token of callers) firsts.push(await pay(app, key, { amount: 5 }, token))
-      for (const first of firsts) assertFirst(first, 201)
-      assert.equal(new Set(firsts.map(({ body }) => JSON.parse(body).id)).size, 3)
-      for (const [index, token] of callers.entries()) {
-        assertReplay(await pay(app, key, { amount: 6 }, token), firsts[index] ?? assert.fail())
-      }
-      const id = await newOrder()
+      const [id, key] = [await newOrder(), newKey()]
       const paid = await payOrder(app, id, key, ann.token)
       assertFirst(paid, 200)
-      for (const token of [bob.token, undefined]) {
+      for (const token of [bob.token, undefined])
         assertRefusal(await payOrder(app, id, key, token), 409, 'Order is already paid')
-      }
       assertReplay(await payOrder(app, id, key, ann.token), paid)
     })
 
@@ -267,16 +249,6 @@ for (const kind of engineKinds) {
       await app.app.toggleMaintenance()
       assertFirst(await payOrder(app, next, key), 200)
       assertFirst(await pay(app, key), 201)
-    })
-
-    it('the keys of a deleted user are deleted, and the payments are kept', async () => {
-      const [ann, key] = [await createMember(app), newKey()]
-      const paid = await pay(app, key, { amount: 5 }, ann.token)
-      await send(app, `DELETE /users/${ann.id}`)
-      assertRefusal(await pay(app, key, { amount: 5 }, ann.token), 401)
-      assert.equal((await send(app, `GET ${paid.headers.get('location')}`)).body, paid.body)
-      const rows = await app.engine.read(sql`select payment_id from idempotency_keys where key = ${key}`)
-      assert.deepEqual(rows, [])
     })
 
     it('expired keys are deleted in small batches, and the others and all payments are kept', async () => {
