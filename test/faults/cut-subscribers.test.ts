@@ -8,8 +8,8 @@ import { tokenKeys } from '../support/keys.ts'
 import { createMember } from '../support/rest.ts'
 import { SocketClient } from '../support/sockets.ts'
 
-const posts = inForm(240, 10_000)
-const cuts = inForm(12, 200)
+const posts = inForm(120, 10_000)
+const cuts = inForm(6, 200)
 
 /** Instances on one database. One of them is replaced from time to time. On SQLite there is only one. */
 async function startInstances({ kind, location }: TestDatabase, parts: AsyncDisposableStack) {

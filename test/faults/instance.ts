@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict'
+import { startTestApp } from '../support/app.ts'
 import type { TestDatabase } from '../support/engines.ts'
+import { onlyInFull } from '../support/form.ts'
 import { ask } from '../support/http.ts'
 import { tokenKeys } from '../support/keys.ts'
 import { type DuetProcess, serveDuet } from '../support/process.ts'
@@ -8,45 +10,67 @@ import { type DuetProcess, serveDuet } from '../support/process.ts'
 export async function startTwo(
   database: Place,
   parts: AsyncDisposableStack,
-  env: Readonly<Record<string, string>> = {},
-): Promise<[Instance, Instance]> {
-  const start = async () => parts.use(await Instance.start(database, env))
+  env: Env = {},
+): Promise<[Server, Server]> {
+  const start = async () => parts.use(await startServer(database, env))
   return await Promise.all([start(), start()])
 }
 
 type Place = Pick<TestDatabase, 'kind' | 'location'>
+type Env = Readonly<Record<string, string>>
+
+export type Server = Pick<Instance, 'url' | 'faults' | 'output' | 'stop'> & AsyncDisposable
+
+/** A server that no test kills. The short form runs in this process, because a process takes a second to start. */
+export async function startServer(database: Place, env: Env = {}): Promise<Server> {
+  if (onlyInFull === false) return await Instance.start(database, env)
+  const { app, url, logs } = await startTestApp(settingsOf(database, env))
+  return {
+    url,
+    get faults() {
+      return logs.filter(({ level }) => level === 50).map(line => JSON.stringify(line))
+    },
+    get output() {
+      return JSON.stringify(logs)
+    },
+    stop: async () => await app[Symbol.asyncDispose](),
+    [Symbol.asyncDispose]: () => app.stopAtOnce(),
+  }
+}
+
+function settingsOf({ kind, location }: Place, env: Env): Env {
+  return {
+    DATABASE_URL: kind === 'sqlite' ? `sqlite:${location}` : location,
+    TOKEN_KEYS: tokenKeys,
+    RATE_LIMIT_MAX: '0',
+    LOG_LEVEL: 'error',
+    ...env,
+  }
+}
 
 /** A process of the real program that serves a database, without a rate limit. */
 export class Instance implements AsyncDisposable {
   readonly url: string
-  readonly port: number
   /** Milliseconds from the start of the process until it was ready. */
   readonly readyMs: number
   readonly #process: DuetProcess
 
-  static async start({ kind, location }: Place, env: Readonly<Record<string, string>> = {}): Promise<Instance> {
+  static async start(database: Place, env: Env = {}): Promise<Instance> {
     const started = performance.now()
-    const duet = serveDuet({
-      DATABASE_URL: kind === 'sqlite' ? `sqlite:${location}` : location,
-      TOKEN_KEYS: tokenKeys,
-      RATE_LIMIT_MAX: '0',
-      LOG_LEVEL: 'error',
-      ...env,
-    })
+    const duet = serveDuet(settingsOf(database, env))
     try {
-      const { url, port } = await duet.address()
+      const { url } = await duet.address()
       assert.equal((await ask(`${url}/health/ready`)).status, 200)
-      return new Instance(duet, url, port, performance.now() - started)
+      return new Instance(duet, url, performance.now() - started)
     } catch (error) {
       await duet[Symbol.asyncDispose]()
       throw error
     }
   }
 
-  private constructor(duet: DuetProcess, url: string, port: number, readyMs: number) {
+  private constructor(duet: DuetProcess, url: string, readyMs: number) {
     this.#process = duet
     this.url = url
-    this.port = port
     this.readyMs = readyMs
   }
 
@@ -74,9 +98,10 @@ export class Instance implements AsyncDisposable {
     this.#process.child.kill(signal)
   }
 
-  /** Waits until the process has ended, and returns its exit code. */
-  async ended(): Promise<number | null> {
-    return (await this.#process.outcome()).code
+  /** Ends the process as operators do. */
+  async stop(): Promise<void> {
+    this.signal('SIGTERM')
+    assert.equal((await this.#process.outcome()).code, 0)
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

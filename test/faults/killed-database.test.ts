@@ -7,7 +7,7 @@ import { PostgresServer } from '../support/postgres.ts'
 import { shared } from '../support/shared.ts'
 import { generous, impatient, waitUntil, within } from '../support/wait.ts'
 import { assertSound, History, summarise } from './history.ts'
-import { Instance } from './instance.ts'
+import { Instance, type Server, startServer } from './instance.ts'
 import { judgeOn } from './judgement.ts'
 import { attempt, resolveUnknowns, runWorkers } from './payers.ts'
 
@@ -21,7 +21,7 @@ describe('F3: PostgreSQL that is killed and restarted while clients pay', { skip
 
   it('loses no acknowledged payment, and meanwhile the server answers 503 and then recovers without a restart', async t => {
     const database = postgresAt(server.url)
-    await using instance = await Instance.start(database, inForm<Readonly<Record<string, string>>>(generous, defaults))
+    await using instance = await startServer(database, inForm<Readonly<Record<string, string>>>(generous, defaults))
     const history = new History()
     const kills: readonly Ending[] = inForm(
       ['SIGQUIT'],
@@ -55,8 +55,7 @@ test('a server whose PostgreSQL hangs still stops at SIGTERM, with code 0', { sk
   assert.ok(rows.length > 1)
   for (const { pid } of rows) process.kill(pid, 'SIGSTOP')
   try {
-    instance.signal('SIGTERM')
-    assert.equal(await within(instance.ended(), 'the end of the server'), 0)
+    await within(instance.stop(), 'the end of the server')
   } finally {
     for (const { pid } of rows) process.kill(pid, 'SIGCONT')
   }
@@ -75,7 +74,7 @@ interface Passage {
 async function payThrough(
   kills: readonly Ending[],
   server: PostgresServer,
-  { url }: Instance,
+  { url }: Server,
   history: History,
 ): Promise<Passage> {
   const passage: Passage = { refusals: [], recoveries: [] }

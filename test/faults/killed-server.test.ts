@@ -4,7 +4,7 @@ import { test } from 'node:test'
 import { postgres, sqlite, type TestDatabase } from '../support/engines.ts'
 import { inForm } from '../support/form.ts'
 import { assertSound, History, summarise, type Verdict } from './history.ts'
-import { Instance } from './instance.ts'
+import { Instance, type Server, startServer } from './instance.ts'
 import { judgeOn } from './judgement.ts'
 import { attempt, payUntilAnswered, repeatLatest, resolveUnknowns, runWorkers } from './payers.ts'
 
@@ -40,7 +40,7 @@ test('F2: one of two servers on PostgreSQL that is killed does not affect its cl
 }, async t => {
   const history = new History()
   await using database = await postgres.create()
-  await using other = await Instance.start(database)
+  await using other = await startServer(database)
   const rounds = inForm(1, 10)
   for (let round = 0; round < rounds; round++) await killOneOfTwo(database, other, history)
   await repeatLatest(history, other.url, payers)
@@ -67,7 +67,7 @@ async function payUntilKilled(
 }
 
 /** Half of the payers use the server that is killed; without an answer, they repeat the request at the other one. */
-async function killOneOfTwo(database: TestDatabase, other: Instance, history: History): Promise<void> {
+async function killOneOfTwo(database: TestDatabase, other: Server, history: History): Promise<void> {
   await using instance = await Instance.start(database)
   const toKill = history.acknowledged + 100 + Math.floor(Math.random() * 200)
   const toEnd = toKill + 150

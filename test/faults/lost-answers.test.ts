@@ -5,7 +5,7 @@ import { engineKinds, sqlite, type TestDatabase } from '../support/engines.ts'
 import { inForm } from '../support/form.ts'
 import { execute } from './execute.ts'
 import { assertSound, History, summarise } from './history.ts'
-import { Instance } from './instance.ts'
+import { startServer } from './instance.ts'
 import { judgeOn } from './judgement.ts'
 import { attempt, resolveUnknowns, runWorkers } from './payers.ts'
 import { Wire } from './wire.ts'
@@ -18,7 +18,7 @@ for (const kind of engineKinds) {
     skip: kind.skip,
   }, async t => {
     await using database = await kind.create()
-    await using instance = await Instance.start(database)
+    await using instance = await startServer(database)
     await using wire = await Wire.to(new URL(instance.url))
     const history = new History()
     for (const lose of [loseAfterRequest, loseWithinAnswer]) {

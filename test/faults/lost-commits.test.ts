@@ -4,7 +4,7 @@ import { postgres, type TestDatabase } from '../support/engines.ts'
 import { inForm } from '../support/form.ts'
 import { impatient } from '../support/wait.ts'
 import { assertSound, History, summarise } from './history.ts'
-import { Instance } from './instance.ts'
+import { type Server, startServer } from './instance.ts'
 import { judgeOn } from './judgement.ts'
 import { attempt, resolveUnknowns, runWorkers } from './payers.ts'
 import { type Decision, Wire } from './wire.ts'
@@ -17,13 +17,13 @@ describe('F4: a connection to PostgreSQL that is cut around COMMIT', { skip: pos
   const history = new History()
   let database: TestDatabase
   let proxy: Wire
-  let instance: Instance
+  let instance: Server
   let behind: Pick<TestDatabase, 'kind' | 'location'>
   before(async () => {
     database = parts.use(await postgres.create())
     proxy = parts.use(await Wire.to(new URL(database.location)))
     behind = { kind: 'postgres', location: proxy.through(database.location) }
-    instance = parts.use(await Instance.start(behind))
+    instance = parts.use(await startServer(behind))
   })
   after(() => parts.disposeAsync())
 
@@ -46,7 +46,7 @@ describe('F4: a connection to PostgreSQL that is cut around COMMIT', { skip: pos
 
   it('is answered with 503 and the advice to repeat with the same key, which gets the result', async t => {
     const rounds = inForm(1, 10)
-    await using hasty = await Instance.start(behind, impatient)
+    await using hasty = await startServer(behind, impatient)
     for (let round = 0; round < rounds; round++) {
       for (const moment of ['cut before', 'cut after'] as const) {
         cutCommitAndAllThatFollows(proxy, moment)

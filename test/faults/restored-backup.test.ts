@@ -17,7 +17,7 @@ import { SocketClient } from '../support/sockets.ts'
 import { waitUntil } from '../support/wait.ts'
 import { execute } from './execute.ts'
 import { History, type Intent } from './history.ts'
-import { Instance } from './instance.ts'
+import { type Server, startServer } from './instance.ts'
 import { attempt, runWorkers } from './payers.ts'
 
 const payers = 16
@@ -44,7 +44,7 @@ async function assertRestored(t: TestContext, kind: EngineKind, drill: Drill): P
   const history = new History()
   const ids = new Map<Intent, number>()
   const { before, restored } = await backUpUnderPayers(kind, drill, { history, ids, parts })
-  const instance = parts.use(await Instance.start(restored))
+  const instance = parts.use(await startServer(restored))
 
   const again = async (intents: readonly Intent[]) => {
     const answers: { readonly status: number; readonly isSame: boolean }[] = []
@@ -81,7 +81,7 @@ interface Paying {
 /** Sends payments before, during and after the backup. Returns those that were acknowledged before it began. */
 async function backUpUnderPayers(kind: EngineKind, drill: Drill, { history, ids, parts }: Paying) {
   const database = parts.use(await kind.create())
-  await using instance = await Instance.start(database)
+  await using instance = await startServer(database)
   await post(instance, 'before the backup')
   if (kind.kind === 'sqlite') await execute(database, 'pragma wal_checkpoint(truncate)')
   let isOver = false
@@ -136,7 +136,7 @@ async function assertPaidOnce(database: TestDatabase, intents: readonly Intent[]
 }
 
 /** Checks that subscribers get the events after the restoration, and none from before. */
-async function assertNewEventsOnly(instance: Instance): Promise<void> {
+async function assertNewEventsOnly(instance: Server): Promise<void> {
   using socket = await SocketClient.connect(instance)
   const subscription = socket.begin('subscription { postAdded { title } }')
   await subscription.listening(title => post(instance, title))
@@ -144,7 +144,7 @@ async function assertNewEventsOnly(instance: Instance): Promise<void> {
   assert.deepEqual(await subscription.received(1), [{ postAdded: { title: 'after the restoration' } }])
 }
 
-async function post(instance: Instance, title: string): Promise<string> {
+async function post(instance: Server, title: string): Promise<string> {
   const { token } = await createMember(instance)
   const mutation = 'mutation ($title: String!) { createPost(title: $title, content: "c") { id } }'
   const { status, body } = await query(instance, mutation, { token, variables: { title } })

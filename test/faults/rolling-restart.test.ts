@@ -4,19 +4,17 @@ import { describe, it, type TestContext } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
 import { getCACertificates, setDefaultCACertificates } from 'node:tls'
 import { isInstalled, Nginx, nginxMissing } from '../../deploy/nginx.ts'
-import { startTestApp } from '../support/app.ts'
 import { Daemon, programMissing } from '../support/daemon.ts'
 import { postgres, type TestDatabase } from '../support/engines.ts'
 import { temporaryFolder } from '../support/folder.ts'
 import { inForm, onlyInFull } from '../support/form.ts'
 import { askByFetch } from '../support/http.ts'
-import { tokenKeys } from '../support/keys.ts'
 import { freePort } from '../support/ports.ts'
 import { SocketClient } from '../support/sockets.ts'
 import { waitUntil } from '../support/wait.ts'
 import { startLoadBalancer } from './haproxy.ts'
 import { assertSound, History, summarise } from './history.ts'
-import { Instance } from './instance.ts'
+import { startServer } from './instance.ts'
 import { judgeOn } from './judgement.ts'
 import { attempt, runWorkers } from './payers.ts'
 
@@ -105,28 +103,10 @@ async function restartUnderLoad(t: TestContext, proxy: Proxy): Promise<void> {
 
 type Env = Readonly<Record<string, string>>
 
-interface Stoppable extends AsyncDisposable {
-  stop(): Promise<void>
-}
-
-/** The short form runs in this process, because a process takes a second to start. */
-async function start(database: TestDatabase, env: Env): Promise<Stoppable> {
-  if (onlyInFull) {
-    const { app } = await startTestApp({ DATABASE_URL: database.location, TOKEN_KEYS: tokenKeys, ...env })
-    return { stop: async () => await app[Symbol.asyncDispose](), [Symbol.asyncDispose]: () => app.stopAtOnce() }
-  }
-  const instance = await Instance.start(database, env)
-  const stop = async () => {
-    instance.signal('SIGTERM')
-    assert.equal(await instance.ended(), 0)
-  }
-  return { stop, [Symbol.asyncDispose]: () => instance[Symbol.asyncDispose]() }
-}
-
 /** Two instances with fixed ports, and a proxy in front of them. */
 async function startCluster(database: TestDatabase, { balance, env }: Proxy, parts: AsyncDisposableStack) {
   const ports = [await freePort(), await freePort()] as const
-  const startAt = async (port: number) => parts.use(await start(database, { PORT: String(port), ...env }))
+  const startAt = async (port: number) => parts.use(await startServer(database, { PORT: String(port), ...env }))
   const instances = await Promise.all(ports.map(startAt))
   const url = await balance(ports, parts)
   /** Stops an instance and starts another one in its place. Returns how long the first one took to end. */
