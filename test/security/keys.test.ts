@@ -46,8 +46,6 @@ test('SIGHUP reloads the key file: new keys work at once, and tokens of removed 
   }
   await register(url)
   const old = await tokenOf(url)
-  await reload(first, second)
-  assert.equal(decodeProtectedHeader(await tokenOf(url)).kid, first.kid)
   await reload(second, first)
   const fresh = await tokenOf(url)
   assert.equal(decodeProtectedHeader(fresh).kid, second.kid)
@@ -180,19 +178,14 @@ test('an unusable key file stops the start with a message that names but does no
   }
 })
 
-test('keys generate prints a set that TOKEN_KEYS accepts as JSON and as the path of a file', async () => {
+test('keys generate prints a set in one line that TOKEN_KEYS accepts', async () => {
   const { code, stdout, stderr } = await runDuet(['keys', 'generate'])
   assert.equal(code, 0, stderr)
   assert.equal(stdout.trimEnd().split('\n').length, 1)
-  using folder = temporaryFolder()
-  const path = join(folder.path, 'keys.json')
-  writeFileSync(path, stdout)
   const [{ kid }] = JSON.parse(stdout).keys
-  for (const TOKEN_KEYS of [`  ${stdout}`, path]) {
-    await using app = await startTestApp({ TOKEN_KEYS })
-    const [published] = JSON.parse((await ask(`${app.url}/.well-known/jwks.json`)).body).keys
-    assert.equal(published.kid, kid)
-  }
+  await using app = await startTestApp({ TOKEN_KEYS: `  ${stdout}` })
+  const [published] = JSON.parse((await ask(`${app.url}/.well-known/jwks.json`)).body).keys
+  assert.equal(published.kid, kid)
 })
 
 test('a key without a kid gets one that depends only on the key', async () => {
