@@ -94,19 +94,19 @@ describe('The life of a socket', () => {
         assert.equal((await late.closed).code, CloseCode.Forbidden)
       }
 
-      it('4403 at once when the user is deleted', () =>
-        closedBy(({ id, token }) => send(app, `DELETE /users/${id}`, undefined, token)))
-
-      it('4403 at once when the password is changed, by PATCH and by PUT', async () => {
-        await closedBy(({ id, token }) => send(app, `PATCH /users/${id}`, { password: 'another password' }, token))
-        await closedBy(({ id, token, name, email }) =>
-          send(app, `PUT /users/${id}`, { name, email, password: 'another password' }, token),
-        )
-      })
-
-      it('4403 when the role is changed over another connection to the database, within about a second', async () => {
-        await closedBy(({ id }) => app.engine.write('setRole', { id }, 'admin', 'another version'))
-      })
+      const password = 'another password'
+      const changes: Readonly<Record<string, (member: Member) => Promise<unknown>>> = {
+        'at once when the user is deleted': ({ id, token }) => send(app, `DELETE /users/${id}`, undefined, token),
+        'at once when the password is changed by PATCH': async ({ id, token, email }) => {
+          await send(app, `PATCH /users/${id}`, { password }, token)
+          await logIn(app, email, password)
+        },
+        'at once when the password is changed by PUT': ({ id, token, name, email }) =>
+          send(app, `PUT /users/${id}`, { name, email, password }, token),
+        'when the role is changed over another connection to the database, within about a second': ({ id }) =>
+          app.engine.write('setRole', { id }, 'admin', 'another version'),
+      }
+      for (const [when, change] of Object.entries(changes)) it(`4403 ${when}`, () => closedBy(change))
 
       it('a mutation that is sent just before its token is revoked is refused', async () => {
         const member = await createMember(app)
@@ -220,11 +220,13 @@ describe('The life of a socket', () => {
       const disposal = app[Symbol.asyncDispose]()
       assert.deepEqual(await watcher.closed, { code: 1001, reason: 'Going away' })
       assert.ok(!client.isClosed)
+      const late = client.begin(text)
       await waitUntil(() => silent.closeCode === 1001)
       holder.exec('rollback')
       holder.close()
       assert.equal((await client.closed).code, 1001)
       for (const { events } of operations) assert.equal(events.length, 1)
+      assert.deepEqual(late.events, [], 'begun when the socket was to end')
       await disposal
     })
 
