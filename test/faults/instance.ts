@@ -7,11 +7,7 @@ import { tokenKeys } from '../support/keys.ts'
 import { type DuetProcess, serveDuet } from '../support/process.ts'
 
 /** Two servers on one database, as behind a load balancer. */
-export async function startTwo(
-  database: Place,
-  parts: AsyncDisposableStack,
-  env: Env = {},
-): Promise<[Server, Server]> {
+export async function startTwo(database: Place, parts: AsyncDisposableStack, env: Env = {}): Promise<[Server, Server]> {
   const start = async () => parts.use(await startServer(database, env))
   return await Promise.all([start(), start()])
 }

@@ -194,7 +194,6 @@ describe('Conversation', () => {
     resolve()
     await turn()
   })
-
 })
 
 describe('Sockets', () => {

@@ -146,38 +146,26 @@ describe('A refused subscription', () => {
     const [kept] = await stage.happen(postAdded(1))
     const comments = 'subscription { commentAdded(postId: 1) { id } }'
     const away = () => Promise.reject(unavailable(new Error('away')))
-    const refusals: Record<string, () => Promise<unknown>> = {
-      'at the end of the log': () => {
-        stage.log.isAway = true
-        return stage.subscribe(ids)
-      },
-      'at an unknown position': () => stage.resume(ids, { position: 1, at: 5 }),
-      'at a check of the position': () => {
-        stage.log.keeps = away
-        return stage.resume(ids, kept ?? assert.fail())
-      },
-      'at a check of the post': () => {
-        stage.store.hasPost = away
-        return stage.subscribe(comments)
-      },
-      'at an absent post': () => {
-        stage.store.hasPost = async () => false
-        return stage.subscribe(comments)
-      },
-      'at a check of its end': () => {
-        stage.store.hasPost = async () => false
-        stage.log.tellsEndOf = away
-        return stage.subscribe(comments)
-      },
-    }
-    const { log, store } = stage
-    const { keeps, tellsEndOf } = log
-    const { hasPost } = store
-    for (const [where, refuse] of Object.entries(refusals)) {
+    const resumed = () => stage.resume(ids, kept ?? assert.fail())
+    const [joined, commented] = [() => stage.subscribe(ids), () => stage.subscribe(comments)]
+    const absent = { hasPost: async () => false }
+    const refusals = [
+      { where: 'at the end of the log', log: { isAway: true }, refuse: joined },
+      { where: 'at an unknown position', refuse: () => stage.resume(ids, { position: 1, at: 5 }) },
+      { where: 'at a check of the position', log: { keeps: away }, refuse: resumed },
+      { where: 'at a check of the post', store: { hasPost: away }, refuse: commented },
+      { where: 'at an absent post', store: absent, refuse: commented },
+      { where: 'at a check of its end', store: absent, log: { tellsEndOf: away }, refuse: commented },
+    ]
+    const { keeps, tellsEndOf } = stage.log
+    const { hasPost } = stage.store
+    for (const { where, log, store, refuse } of refusals) {
       for (const round of [1, 2]) {
+        Object.assign(stage.log, log)
+        Object.assign(stage.store, store)
         await assert.rejects(refuse, `${where} ${round}`)
-        Object.assign(log, { isAway: false, keeps, tellsEndOf })
-        Object.assign(store, { hasPost })
+        Object.assign(stage.log, { isAway: false, keeps, tellsEndOf })
+        Object.assign(stage.store, { hasPost })
         assert.deepEqual([stage.fanOut.groups.size, stage.fanOut.groups.members], [0, 0], where)
       }
       const { leave } = await stage.subscribe(ids)

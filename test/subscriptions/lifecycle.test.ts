@@ -47,10 +47,14 @@ describe('The life of a socket', () => {
         assert.equal((await anonymous.ask(me)).errors?.[0]?.extensions.code, 'UNAUTHENTICATED')
       })
 
-      it('4403 for an invalid token in connection_init, and 4400 for one that is not a string', async () => {
-        const invalid = ['Bearer nonsense', 'Bearer', '', ann.token, `Basic ${ann.token}`]
+      it('4403 for an invalid token in the request, before any message, or in connection_init, and 4400 for one that is not a string', async () => {
+        const invalid = ['Bearer nonsense', 'Bearer', ann.token, `Basic ${ann.token}`]
+        for (const authorization of invalid) {
+          using client = await SocketClient.open(app, { headers: { authorization } })
+          assert.equal((await client.closed).code, CloseCode.Forbidden, authorization)
+        }
         const tampered = [`Bearer ${ann.token.slice(0, -8)}AAAAAAAA`, `Bearer ${ann.token}, Bearer ${ann.token}`]
-        for (const value of [...invalid, ...tampered, 0, true, {}, [`Bearer ${ann.token}`], { toString: null }]) {
+        for (const value of ['', ...invalid, ...tampered, 0, true, {}, [`Bearer ${ann.token}`], { toString: null }]) {
           const code = typeof value === 'string' ? CloseCode.Forbidden : CloseCode.BadRequest
           for (const name of ['Authorization', 'authorization']) {
             using client = await SocketClient.open(app)
@@ -59,15 +63,7 @@ describe('The life of a socket', () => {
             assert.deepEqual(client.messages, [])
           }
         }
-        const warnings = app.logs.filter(({ level }) => Number(level) >= 40)
-        assert.deepEqual(warnings, [])
-      })
-
-      it('4403 for an invalid token in the request, before any message', async () => {
-        for (const authorization of ['Bearer nonsense', `Basic ${ann.token}`, 'Bearer', `${ann.token}`]) {
-          using client = await SocketClient.open(app, { headers: { authorization } })
-          assert.equal((await client.closed).code, CloseCode.Forbidden, authorization)
-        }
+        assert.ok(app.logs.every(({ level }) => Number(level) < 40))
       })
 
       const sockets = async (member: Member) => {

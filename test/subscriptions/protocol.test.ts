@@ -75,21 +75,10 @@ describe('graphql-transport-ws', () => {
     assert.deepEqual(more, [])
   })
 
-  it('accepts operationName, extensions, and null for optional keys', async () => {
-    using client = await SocketClient.connect(app)
-    const query = 'query A { a: post(id: 0) { id } } query B { b: post(id: 0) { id } }'
-    client.send(subscribe('1', { query, operationName: 'B', variables: null, extensions: { any: 1 }, more: 1 }))
-    client.send(subscribe('2', { query: '{ __typename }', operationName: null, extensions: null }))
-    await client.until(() => client.messages.filter(({ type }) => type === 'complete').length === 2)
-    const answers = client.messages.filter(({ type }) => type === 'next').map(({ id, payload }) => [id, payload])
-    const expected = { 1: { data: { b: null } }, 2: { data: { __typename: 'Query' } } }
-    assert.deepEqual(Object.fromEntries(answers), expected)
-  })
-
   it('returns ids unchanged, with any characters', async () => {
     using client = await SocketClient.connect(app)
-    const odd = ['"', '\\"', '","type":"error","x":"', '\u0000\u001f\n', '\u2028', 'é€🎈', '\ud800', '{}', ' ', '__proto__', 'constructor']
-    const ids = [...odd, 'x'.repeat(256), '€'.repeat(256)]
+    const odd = ['"', '\\"', '","type":"error","x":"', '\u0000\u001f\n', '\u2028', 'é€🎈', '\ud800', '{}', ' ']
+    const ids = [...odd, '__proto__', 'constructor', 'x'.repeat(256), '€'.repeat(256)]
     const all = ids.map(id => client.begin(posts, undefined, { id }))
     for (const each of all) await each.listening(newPost)
     for (const id of ids) {

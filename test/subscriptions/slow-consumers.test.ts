@@ -58,14 +58,15 @@ async function many(count: number, make: () => Promise<Light>): Promise<readonly
   return all
 }
 
+let duet: DuetProcess
+let served: Awaited<ReturnType<DuetProcess['address']>>
+before(async () => {
+  duet = serveDuet({ RATE_LIMIT_MAX: '0', LOG_LEVEL: 'warn' })
+  served = await duet.address()
+})
+after(() => duet[Symbol.asyncDispose]())
+
 describe('F12: subscribers that stop reading', () => {
-  let duet: DuetProcess
-  let served: Awaited<ReturnType<DuetProcess['address']>>
-  before(async () => {
-    duet = serveDuet({ RATE_LIMIT_MAX: '0', LOG_LEVEL: 'warn' })
-    served = await duet.address()
-  })
-  after(() => duet[Symbol.asyncDispose]())
   const closedSoFar = () => metricOf(served, 'duet_sockets_closed_slow_total')
 
   const slowOnes = inForm(10, 200)
@@ -159,8 +160,6 @@ describe('F11: idle subscribers', () => {
   it(`all ${count} stay open, one event reaches all of them, and they take at most ${most / 1e6} MB`, {
     timeout: 300_000,
   }, async t => {
-    await using duet = serveDuet({ RATE_LIMIT_MAX: '0', LOG_LEVEL: 'warn' })
-    const served = await duet.address()
     const { token } = await createMember(served)
     using writer = await SocketClient.connect(served, { token })
     const before = await metricOf(served, 'process_resident_memory_bytes')

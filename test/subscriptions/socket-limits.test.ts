@@ -4,7 +4,16 @@ import { startTestApp } from '../support/app.ts'
 import { TestClock } from '../support/clock.ts'
 import type { RawResponse } from '../support/http.ts'
 import { assertRefusal } from '../support/refusal.ts'
-import { clientFrame, metricOf, opcodes, RawSocket, SocketClient, upgradeLines } from '../support/sockets.ts'
+import { shared } from '../support/shared.ts'
+import {
+  clientFrame,
+  metricOf,
+  opcodes,
+  RawSocket,
+  SocketClient,
+  subprotocol,
+  upgradeLines,
+} from '../support/sockets.ts'
 import { waitUntil } from '../support/wait.ts'
 
 const unlimited = { RATE_LIMIT_MAX: '0' }
@@ -14,56 +23,48 @@ function assertTooMany(response: RawResponse): void {
   assert.match(response.headers.get('retry-after') ?? '', /^[1-9]\d*$/)
 }
 
-/** Checks that so many more sockets are accepted. The service may notice late that a socket is closed. */
-async function assertRoom({ port }: { readonly port: number }, count: number): Promise<void> {
-  using sockets = new DisposableStack()
-  let accepted = 0
-  for (let tries = 0; accepted < count && tries < 500; tries++)
-    if (sockets.use(await RawSocket.open(port)).handshake.status === 101) accepted++
-  assert.equal(accepted, count)
-}
-
 describe('Sockets of one client', () => {
-  it('are limited: one more is refused with 429, and a closed one makes room', async () => {
-    await using app = await startTestApp({ ...unlimited, SOCKETS_PER_CLIENT: '3' })
-    const clients = await Promise.all(Array.from({ length: 3 }, () => SocketClient.connect(app)))
-    for (let n = 0; n < 2; n++) {
-      using refused = await RawSocket.open(app.port)
+  const app = shared(() => startTestApp({ ...unlimited, SOCKETS_PER_CLIENT: '2', TRUST_PROXY: '127.0.0.1' }))
+  const linesOf = (address: string) => upgradeLines({ 'X-Forwarded-For': address })
+
+  /** Checks that so many more sockets are accepted. The service may notice late that a socket is closed. */
+  const assertRoom = async (address: string, count: number) => {
+    using sockets = new DisposableStack()
+    let accepted = 0
+    for (let tries = 0; accepted < count && tries < 500; tries++)
+      if (sockets.use(await RawSocket.open(app.port, linesOf(address))).handshake.status === 101) accepted++
+    assert.equal(accepted, count)
+  }
+
+  it('are limited: one more is refused with 429, and a closed one makes room, by IPv4 address or IPv6 network', async () => {
+    const [address, others] = ['2001:db8:1:2::1', ['2001:db8:1:3::1', '192.0.2.7']]
+    using first = await RawSocket.open(app.port, linesOf(address))
+    using second = await RawSocket.open(app.port, linesOf(address))
+    assert.deepEqual([first.handshake.status, second.handshake.status], [101, 101])
+    for (const same of [address, '2001:db8:1:2:ffff::2']) {
+      using refused = await RawSocket.open(app.port, linesOf(same))
       assertTooMany(refused.handshake)
       await waitUntil(() => refused.isEnded)
     }
-    using other = await SocketClient.connect(app, { localAddress: '127.0.0.2' })
-    assert.deepEqual(await other.read('{ __typename }'), { __typename: 'Query' })
-    await clients[0]?.close()
-    await assertRoom(app, 1)
-    for (const client of clients) client[Symbol.dispose]()
+    for (const other of others) await assertRoom(other, 2)
+    first.stream.end()
+    await assertRoom(address, 1)
   })
 
   it('count until their connection ends, for every reason of closing', async () => {
-    await using app = await startTestApp({ ...unlimited, SOCKETS_PER_CLIENT: '2' })
-    // This client gets the close frame, but does not disconnect.
-    using foreign = await RawSocket.open(app.port, upgradeLines({ 'Sec-WebSocket-Protocol': 'other' }))
-    using flawed = await RawSocket.connect(app.port)
+    const address = '192.0.2.8'
+    const open = (protocol: string) =>
+      RawSocket.open(app.port, [...upgradeLines({ 'Sec-WebSocket-Protocol': protocol }), `X-Forwarded-For: ${address}`])
+    // These clients get the close frame, but do not disconnect.
+    using foreign = await open('other')
+    using flawed = await open(subprotocol)
     flawed.say({ type: 'nonsense' })
     await waitUntil(() => foreign.closeCode === 4406 && flawed.closeCode === 4400)
-    using refused = await RawSocket.open(app.port)
+    using refused = await open(subprotocol)
     assertTooMany(refused.handshake)
     foreign.stream.end()
     flawed.stream.end()
-    await assertRoom(app, 2)
-  })
-
-  it('are counted by IPv4 address or IPv6 network, also behind a trusted proxy', async () => {
-    await using app = await startTestApp({ ...unlimited, SOCKETS_PER_CLIENT: '1', TRUST_PROXY: '127.0.0.1' })
-    const open = (address: string) => RawSocket.open(app.port, upgradeLines({ 'X-Forwarded-For': address }))
-    using first = await open('2001:db8:1:2::1')
-    assert.equal(first.handshake.status, 101)
-    using same = await open('2001:db8:1:2:ffff::2')
-    assertTooMany(same.handshake)
-    using other = await open('2001:db8:1:3::1')
-    assert.equal(other.handshake.status, 101)
-    using another = await open('192.0.2.7')
-    assert.equal(another.handshake.status, 101)
+    await assertRoom(address, 2)
   })
 })
 

@@ -53,7 +53,7 @@ const refusedMutations: readonly Case[] = [
   ['NOT_FOUND', 'mutation { likePost(id: 1) { id } b: addComment(postId: 0, text: "x") { id } }', { as: 'member' }],
   [
     'BAD_USER_INPUT',
-    'mutation { likePost(id: 1) { id } createPost(title: " ", content: "C") { id } }',
+    'mutation { likePost(id: 1) { id } createPost(title: " ", content: "") { id } }',
     { as: 'member' },
   ],
   ['FORBIDDEN', 'mutation { deletePost(id: 1) }', { as: 'member' }],
@@ -148,17 +148,13 @@ describe('The same operation by POST, by GET and over a socket', () => {
       await read(app, text, { variables: { c: 'x'.repeat(65_536) }, token: ann.token })
     })
 
-    it('above 2 MiB: refused with RESPONSE_TOO_LARGE', async () => {
-      const large = `{ posts(limit: 14) { ${aliases(3)} } }`
-      await refusedAlike(['RESPONSE_TOO_LARGE', large], [byPost, byGet, bySocket])
-    })
-
-    it('up to 2 MiB: sent completely to a client that reads it', async () => {
+    it('up to 2 MiB: sent completely to a client that reads it, and above refused with RESPONSE_TOO_LARGE', async () => {
       const text = `{ posts(limit: 14) { ${aliases(2)} } }`
       const expected = await byPost(app, text)
       assert.ok(JSON.stringify(expected.data).length > 1_800_000)
-      assert.deepEqual(await byGet(app, text), expected)
-      assert.deepEqual(await bySocket(app, text), expected)
+      for (const transport of [byGet, bySocket]) assert.deepEqual(await transport(app, text), expected)
+      const large = `{ posts(limit: 14) { ${aliases(3)} } }`
+      await refusedAlike(['RESPONSE_TOO_LARGE', large], [byPost, byGet, bySocket])
     })
 
     it('an event above 2 MiB ends its subscription with RESPONSE_TOO_LARGE, and no others', async () => {
@@ -207,26 +203,13 @@ describe('Subscriptions have the limits of all operations', () => {
   const cases: readonly Case[] = [
     ['GRAPHQL_VALIDATION_FAILED', 'subscription { a: postAdded { id } b: postAdded { id } }'],
     ['GRAPHQL_VALIDATION_FAILED', 'subscription { __typename }'],
-    [
-      'DEPTH_LIMIT_EXCEEDED',
-      'subscription { postAdded { author { posts { author { posts { comments { id } } } } } } }',
-    ],
-    [
-      'COMPLEXITY_LIMIT_EXCEEDED',
-      'subscription ($n: Int!) { postAdded { comments(limit: $n) { id text } } }',
-      { variables: { n: 500 } },
-    ],
+    ['DEPTH_LIMIT_EXCEEDED', 'subscription { postAdded { author { posts { author { posts { author { id } } } } } } }'],
+    ['COMPLEXITY_LIMIT_EXCEEDED', 'subscription { postAdded { comments(limit: 500) { id text } } }'],
     ['BAD_USER_INPUT', 'subscription ($id: ID!) { commentAdded(postId: $id) { id } }'],
     ['BAD_USER_INPUT', 'subscription { postAdded { comments(limit: -1) { id } } }'],
     ['UNAUTHENTICATED', 'subscription { postAdded { author { email } } }'],
     ['FORBIDDEN', 'subscription { postAdded { author { email } } }', { as: 'member' }],
-    [
-      'GRAPHQL_VALIDATION_FAILED',
-      'subscription ($no: Boolean!) { postAdded @include(if: $no) { id } }',
-      { variables: { no: false } },
-    ],
-    ['GRAPHQL_VALIDATION_FAILED', 'subscription { postDeleted { id } }'],
-    ['GRAPHQL_VALIDATION_FAILED', 'subscription { commentDeleted }'],
+    ['GRAPHQL_VALIDATION_FAILED', 'subscription { postAdded @include(if: false) { id } }'],
     ['FORBIDDEN', 'subscription { postUpdated { comments { author { email } } } }', { as: 'member' }],
     ['FORBIDDEN', 'subscription { commentUpdated(postId: 1) { post { author { email } } } }', { as: 'member' }],
   ]
