@@ -1,10 +1,12 @@
 import assert from 'node:assert/strict'
+import { EventEmitter } from 'node:events'
 import { describe, it } from 'node:test'
 import { setImmediate as turn } from 'node:timers/promises'
 import { unavailable } from '../../src/core/errors.ts'
 import type { AuthenticatedUser } from '../../src/core/tokens/operations.ts'
 import { socketBounds } from '../../src/graphql/live/messages.ts'
 import type { ConversationParts } from '../../src/graphql/live/protocol.ts'
+import { Socket } from '../../src/graphql/live/socket.ts'
 import { Unread } from '../../src/http/unread.ts'
 import { TestClock } from '../support/clock.ts'
 import { SocketClient } from '../support/sockets.ts'
@@ -197,6 +199,23 @@ describe('Conversation', () => {
 })
 
 describe('Sockets', () => {
+  it('a client that reads late is waited for each time', async () => {
+    const stream = new StuckStream({ highWaterMark: 1 })
+    const websocket = Object.assign(new EventEmitter(), { resume() {} })
+    const socket = new Socket(websocket as never, stream as never, new Unread(), { closedForSlowness() {} })
+    for (let round = 0; round < 2; round++) {
+      stream.write('x')
+      let isRead = false
+      socket.ready()?.then(() => {
+        isRead = true
+      })
+      await turn()
+      assert.ok(!isRead)
+      await stream.drain()
+      assert.ok(isRead)
+    }
+  })
+
   for (const what of ['token is revoked', 'key is removed']) {
     it(`a socket whose ${what} during authentication is closed`, async () => {
       const { promise, resolve } = Promise.withResolvers<AuthenticatedUser>()
