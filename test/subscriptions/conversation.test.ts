@@ -7,7 +7,7 @@ import type { AuthenticatedUser } from '../../src/core/tokens/operations.ts'
 import { socketBounds } from '../../src/graphql/live/messages.ts'
 import type { ConversationParts } from '../../src/graphql/live/protocol.ts'
 import { Socket } from '../../src/graphql/live/socket.ts'
-import { Unread } from '../../src/http/unread.ts'
+import { stalled, Unread } from '../../src/http/unread.ts'
 import { TestClock } from '../support/clock.ts'
 import { SocketClient } from '../support/sockets.ts'
 import { waitUntil } from '../support/wait.ts'
@@ -262,6 +262,13 @@ describe('Sockets', () => {
       },
     }
   }
+
+  it('a socket is cut and counted when its connection is found to be stalled', async () => {
+    await using stuck = await serveStuck()
+    const stream = await stuck.open()
+    assert.equal(stream.emit(stalled), true)
+    assert.deepEqual([stream.destroyed, stuck.closings()], [true, 1])
+  })
 
   /** One that subscribes. */
   const subscribeWithoutReading = async () => {
