@@ -54,6 +54,10 @@ for (const kind of engineKinds) {
       await waitUntil(async () => (await unsent()) === size)
       await slow.body?.cancel()
       await waitUntil(async () => (await unsent()) === 0) // otherwise, after 31 such pages none would be sent any more
+      assert.deepEqual(
+        app.logs.filter(({ level }) => Number(level) >= 50),
+        [],
+      )
     })
 
     it('a page has each of its users once and in order, however many are read together', async () => {
