@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto'
+import fc from 'fast-check'
+import { anyMutation, anyQuery } from '../graphql/support/operations.ts'
 import { type Operation, operations, type Parameter } from '../http/openapi.ts'
 import type { Conversation, Header, HttpRequest, Step } from './cases.ts'
-import { type OperationKind, operationOf } from './operations.ts'
 import type { Random } from './values.ts'
 import type { World } from './world.ts'
 
@@ -66,10 +67,7 @@ function usualHeaders(random: Random, token: string): readonly Header[] {
 
 function graphql(kind: OperationKind, method: 'POST' | 'GET'): Template {
   return (random, world) => {
-    const operation = sometimesByHash(
-      operationOf(kind, random, () => world.idFor('posts', random)),
-      random,
-    )
+    const operation = sometimesByHash(operationOf(kind, random, world), random)
     const headers = usualHeaders(random, world.token)
     const name = `${kind} by ${method} /graphql`
     if (method === 'POST') return request(name, method, '/graphql', headers, operation)
@@ -80,6 +78,27 @@ function graphql(kind: OperationKind, method: 'POST' | 'GET'): Template {
     return request(name, method, `/graphql?${new URLSearchParams(Object.fromEntries(parameters))}`, headers)
   }
 }
+
+type OperationKind = 'query' | 'mutation' | 'subscription'
+
+/** A valid operation, as the members of a request. */
+function operationOf(kind: OperationKind, random: Random, world: World): { query: string; variables: object } {
+  const posts = Array.from({ length: 3 }, () => ({ id: world.idFor('posts', random) }))
+  if (kind === 'subscription') return { query: random.pick(subscriptions), variables: { id: posts[0]?.id } }
+  const rows = { users: [], posts, comments: [] }
+  const any = kind === 'query' ? anyQuery(rows) : anyMutation(rows, [])
+  const [made] = fc.sample(any, { numRuns: 1, seed: random.below(2 ** 31) })
+  return { query: made?.text ?? '', variables: made?.variables[0] ?? {} }
+}
+
+const subscriptions = [
+  'subscription { a: postAdded { id author { name posts(limit: 2) { title } } } }',
+  'subscription { postUpdated { title ... on Post { comments { text } } } }',
+  'subscription { postDeleted }',
+  'subscription ($id: ID!) { commentAdded(postId: $id) { text author { id } } }',
+  'subscription ($id: ID!) { commentUpdated(postId: $id) { text } }',
+  'subscription ($id: ID!) { commentDeleted(postId: $id) }',
+]
 
 /** Sends some operations with the hash of their text, or with the hash alone. */
 function sometimesByHash(operation: { readonly query: string }, random: Random): object {
@@ -136,9 +155,6 @@ export function validConversation(random: Random, world: World): Conversation {
 
 function operation(random: Random, world: World): object {
   const kind = random.pick(['query', 'mutation', 'subscription', 'subscription'] as const)
-  const made = sometimesByHash(
-    operationOf(kind, random, () => world.idFor('posts', random)),
-    random,
-  )
+  const made = sometimesByHash(operationOf(kind, random, world), random)
   return random.chance(0.1) ? { ...made, extensions: random.pick([{}, { positions: true }]) } : made
 }

@@ -215,13 +215,16 @@ function rawOperations(levels: readonly number[]): fc.Arbitrary<RawOperation> {
 const anyRaw = rawOperations([2, 3, 2, 2, 2, 1, 1])
 const flatRaw = rawOperations([4, 3, 2, 1])
 
+/** The rows that operations may name. */
+type Rows = { readonly [Name in keyof Data]: readonly { readonly id: number }[] }
+
 /** A valid query that may use the whole schema, up to the allowed depth, of usual size. */
-export function anyQuery(data: Data): fc.Arbitrary<Operation> {
+export function anyQuery(data: Rows): fc.Arbitrary<Operation> {
   return anyRaw.map(raw => new Writer(raw, data).operation('Query'))
 }
 
 /** Several changes, some of which fail. `soon` are ids that may exist by then. */
-export function anyMutation(data: Data, soon: readonly string[]): fc.Arbitrary<Operation> {
+export function anyMutation(data: Rows, soon: readonly string[]): fc.Arbitrary<Operation> {
   const ids = data.posts.map(({ id }) => String(id))
   const options = { ids: [...ids, ...ids, ...ids, ...ids, ...soon, ...impossibleIds.slice(0, 2)] }
   return flatRaw.map(raw => new Writer(raw, data, options).operation('Mutation'))
@@ -265,7 +268,7 @@ class Writer {
   readonly #variables = new Map<string, Variable>()
   #root: Root = 'Query'
 
-  constructor(raw: RawOperation, { users, posts, comments }: Data, { ids }: WriterOptions = {}) {
+  constructor(raw: RawOperation, { users, posts, comments }: Rows, { ids }: WriterOptions = {}) {
     this.#raw = raw
     const known = [...posts, ...users].map(({ id }) => String(id))
     const further = ['1', '3', '7', '12', String(Number.MAX_SAFE_INTEGER)]
