@@ -4,29 +4,14 @@ import { describe, it } from 'node:test'
 import { systemClock } from '../../client/src/clock.ts'
 import { type Clock, etag, keepIn, users } from '../../client/src/index.ts'
 import { startTestApp } from '../support/app.ts'
-import { TestClock } from '../support/clock.ts'
 import { createMember } from '../support/rest.ts'
 import { shared } from '../support/shared.ts'
 import { waitUntil, within } from '../support/wait.ts'
-import { connectTo, interceptedFetch, ManualClock, tokenFor, uncaughtDuring } from './support.ts'
+import { connectTo, ManualClock, tokenFor, uncaughtDuring } from './support.ts'
 
 const password = 'right password'
 const hour = 3_600_000
-const env = { LOGIN_LIMIT_MAX: '0', RATE_LIMIT_MAX: '0', TOKEN_TTL_SECONDS: '3600' }
-
-/** A service and a client with the same time, which only the test moves. */
-async function startWithOneClock(more: Readonly<Record<string, string>> = {}) {
-  const serverClock = new TestClock()
-  const app = await startTestApp({ ...env, ...more }, { clock: serverClock })
-  const clock = new ManualClock(serverClock.now())
-  const pass = (milliseconds: number) => {
-    serverClock.pass(milliseconds)
-    clock.pass(milliseconds)
-  }
-  const member = await createMember(app)
-  const credentials = { email: member.email, password }
-  return { app, clock, serverClock, pass, member, credentials, [Symbol.asyncDispose]: () => app[Symbol.asyncDispose]() }
-}
+const env = { LOGIN_LIMIT_MAX: '0', RATE_LIMIT_MAX: '0' }
 
 describe('A session of the client', () => {
   const app = shared(() => startTestApp(env))
@@ -52,148 +37,6 @@ describe('A session of the client', () => {
       client.requests.map(({ authorized }) => authorized),
       [false, false, true],
     )
-  })
-
-  it('is that of all tabs with the same storage: a sign-in, a renewal and a sign-out in one of them are those of all', async () => {
-    const member = await createMember(app)
-    let kept: string | undefined
-    const tabs: (() => void)[] = []
-    const storage = (own: number) => ({
-      get: () => kept,
-      set: (token?: string) => {
-        kept = token
-        for (const [index, changed] of tabs.entries()) if (index !== own) changed()
-      },
-      watch: (changed: () => void) => void tabs.push(changed),
-    })
-    using first = connectTo(app, { storage: storage(0) })
-    using second = connectTo(app, { storage: storage(1) })
-    const changes: string[] = []
-    second.duet.onSession((session, change) => changes.push(`${change} ${session?.userId}`))
-    await first.duet.signIn({ email: member.email, password })
-    assert.equal((await users(second.duet).me()).email, member.email)
-    await first.duet.signIn({ email: member.email, password })
-    await first.duet.signOut()
-    assert.deepEqual(changes, [`signedIn ${member.id}`, `renewed ${member.id}`, 'signedOut undefined'])
-    await assert.rejects(users(second.duet).me(), { kind: 'unauthenticated' })
-  })
-
-  it('is renewed before each expiry, and ends when the service ends it', async () => {
-    await using stage = await startWithOneClock({ SESSION_TTL_SECONDS: String(4 * 3600) })
-    const { app, clock, credentials, pass } = stage
-    const over: string[] = []
-    using client = connectTo(app, { clock, onSignedOut: why => over.push(why) })
-    const { duet, lines } = client
-    const begun = (await duet.signIn(credentials)).expiresAt
-    for (let renewals = 1; renewals <= 4; renewals++) {
-      pass((2 * hour) / 3)
-      await waitUntil(() => lines().filter(line => line === 'POST /tokens 200').length === renewals + 1)
-      await waitUntil(() => (duet.session?.expiresAt ?? 0) > begun + (renewals * hour) / 2)
-    }
-    assert.equal((await users(duet).me()).id, stage.member.id)
-    assert.ok(!lines().some(line => line.endsWith('401')), lines().join())
-    pass(2 * hour)
-    await waitUntil(() => over.length > 0)
-    assert.deepEqual([over, duet.session], [['ended'], undefined])
-  })
-
-  it('is renewed once for all requests that need it, and requests do not wait while the token is valid', async () => {
-    await using stage = await startWithOneClock()
-    const { app, clock, credentials, serverClock } = stage
-    let answer = () => {}
-    const renewed = new Promise<void>(resolve => {
-      answer = resolve
-    })
-    const slow = interceptedFetch(
-      ({ path }) => (path === '/tokens' ? renewed.then(() => undefined) : undefined) as never,
-    )
-    using client = connectTo(app, {
-      clock,
-      fetch: (input, init) => (init?.body ? fetch(input, init) : slow(input, init)),
-    })
-    const { expiresAt } = await client.duet.signIn(credentials)
-    clock.sleep(hour - 2000)
-    serverClock.pass(hour - 2000)
-    await within(Promise.all(Array.from({ length: 5 }, () => users(client.duet).me())), 'requests with a valid token')
-    assert.equal(client.lines().filter(line => line === 'GET /users/me 200').length, 5)
-    assert.equal(client.duet.session?.expiresAt, expiresAt)
-    answer()
-    await waitUntil(() => client.duet.session?.expiresAt !== expiresAt)
-    assert.equal(client.lines().filter(line => line === 'POST /tokens 200').length, 2)
-  })
-
-  it('ends if it expired while the machine was asleep: no request is sent as another user', async () => {
-    await using stage = await startWithOneClock()
-    const { app, clock, credentials, serverClock } = stage
-    const over: string[] = []
-    using client = connectTo(app, { clock, onSignedOut: why => over.push(why) })
-    await client.duet.signIn(credentials)
-    clock.sleep(2 * hour)
-    serverClock.pass(2 * hour)
-    await assert.rejects(users(client.duet).create({ name: 'Nobody', email: 'n@example.com' }), {
-      kind: 'unauthenticated',
-    })
-    assert.deepEqual(over, ['ended'])
-    assert.deepEqual(client.lines().slice(1), ['POST /tokens 401'])
-    assert.ok((await users(client.duet).list().toArray()).length > 0, 'from then on the caller is anonymous')
-  })
-
-  it('does not depend on the clock of its machine', async () => {
-    const member = await createMember(app)
-    for (const wrong of [-24 * hour, 24 * hour]) {
-      const clock = new ManualClock(Date.now() + wrong)
-      using client = connectTo(app, { clock })
-      const { expiresAt } = await client.duet.signIn({ email: member.email, password })
-      assert.equal(expiresAt, clock.now() + hour - 1000)
-      await users(client.duet).me()
-      assert.deepEqual(client.lines(), ['POST /tokens 200', 'GET /users/me 200'])
-    }
-  })
-
-  it('ends when its tokens are revoked, by another device of the user or by this one', async () => {
-    const { email } = await createMember(app)
-    const over: string[] = []
-    using here = connectTo(app, { onSignedOut: why => over.push(`here: ${why}`) })
-    using there = connectTo(app, { onSignedOut: why => over.push(`there: ${why}`) })
-    await Promise.all([here, there].map(({ duet }) => duet.signIn({ email, password })))
-    await here.duet.signOut({ everywhere: true })
-    assert.deepEqual(here.lines().at(-1), 'DELETE /tokens 204')
-    await assert.rejects(users(there.duet).me(), { kind: 'unauthenticated', status: 401 })
-    assert.deepEqual([over, there.duet.session], [['here: signOut', 'there: ended'], undefined])
-  })
-
-  it('continues if only one path refuses its token, and does not replace the token that the caller has for it', async () => {
-    await using app = await startTestApp({ ...env, METRICS_TOKEN: 'a-token-of-somebody-else' })
-    const { email } = await createMember(app)
-    let sent = 0
-    const limited: typeof fetch = (...call) => (++sent > 20 ? Promise.reject(new Error('no end')) : fetch(...call))
-    using client = connectTo(app, { fetch: limited })
-    await client.duet.signIn({ email, password })
-    await assert.rejects(client.duet.request('GET', '/metrics'), { kind: 'unauthenticated' })
-    assert.notEqual(client.duet.session, undefined)
-    await users(client.duet).me()
-    const headers = { Authorization: 'Bearer a-token-of-somebody-else' }
-    assert.equal((await client.duet.request('GET', '/metrics', { headers })).status, 200)
-    assert.ok(!JSON.stringify(client.requests).includes('somebody-else'))
-  })
-
-  it('repeats a refused request with its renewed token, and never with the token of another user', async () => {
-    const [ada, grace] = [await createMember(app), await createMember(app)]
-    let meanwhile: (() => Promise<unknown>) | undefined
-    const fetch = interceptedFetch(async ({ path }) => {
-      const act = path === '/users/me' ? meanwhile : undefined
-      meanwhile = undefined
-      await act?.()
-      return (act && Response.json({ error: 'Invalid token' }, { status: 401 })) as Response
-    })
-    using client = connectTo(app, { fetch })
-    await client.duet.signIn({ email: ada.email, password })
-    meanwhile = async () => {}
-    assert.equal((await users(client.duet).me()).id, ada.id)
-    assert.deepEqual(client.lines().slice(1), ['GET /users/me 401', 'POST /tokens 200', 'GET /users/me 200'])
-    meanwhile = () => client.duet.signIn({ email: grace.email, password })
-    await assert.rejects(users(client.duet).me(), { kind: 'unauthenticated' })
-    assert.equal(client.duet.session?.userId, grace.id)
   })
 
   it('does not hold a call that its caller aborts: while the token is renewed, or when the call is repeated', async () => {
@@ -508,6 +351,14 @@ describe('A stored session of the client', () => {
     const [first, , repeated] = never.client.requests
     assert.deepEqual([repeated?.body, repeated?.headers], ['{"age":40}', first?.headers])
     assert.equal(repeated?.headers['if-match'], '"v"')
+    assert.equal(never.duet.session?.userId, 1, 'only this path refuses its token')
+
+    const other = alone(tokenFor(1), () => {
+      other.tell(tokenFor(2))
+      return refused()
+    })
+    await assert.rejects(users(other.duet).me(), { kind: 'unauthenticated' })
+    assert.deepEqual([other.client.lines(), other.duet.session?.userId], [['GET /users/me 401'], 2])
 
     const strange = alone(tokenFor(1), (line, token) => {
       if (line === 'POST /tokens') return Response.json({ token: tokenFor(1, 1) })
@@ -555,26 +406,49 @@ describe('A stored session of the client', () => {
     }
   })
 
-  it('sends no request of its user as the next one, who signs in while it is renewed', async () => {
+  it('is renewed once for all requests that need it, and they do not wait while the token is valid', async () => {
     const late = Promise.withResolvers<Response>()
-    const { client, duet, clock, tell } = alone(tokenFor(1), () => late.promise)
-    clock.sleep(hour)
-    const writing = users(duet).update(1, { age: 40 })
-    tell(tokenFor(2))
+    const used: string[] = []
+    const { client, duet, clock } = alone(tokenFor(1), (line, token) => {
+      if (line === 'POST /tokens') return late.promise
+      used.push(token)
+      return Response.json({ id: 1 })
+    })
+    const readTwice = () => Promise.all([users(duet).me(), users(duet).me()])
+    clock.sleep(hour - 2000)
+    await within(readTwice(), 'requests with a valid token')
+    clock.sleep(2000)
+    const waiting = readTwice()
     late.resolve(Response.json({ token: tokenFor(1, 3600) }))
-    await assert.rejects(writing, { kind: 'unauthenticated', message: 'The session has ended. Sign in again.' })
-    assert.deepEqual([client.lines(), duet.session?.userId], [['POST /tokens 200'], 2])
+    await waiting
+    assert.deepEqual(used, [tokenFor(1), tokenFor(1), tokenFor(1, 3600), tokenFor(1, 3600)])
+    assert.equal(client.lines().filter(line => line === 'POST /tokens 200').length, 1)
   })
 
-  it('lasts from the arrival of its token, however long the answer takes', async () => {
-    const { duet, clock } = alone(undefined, () => {
-      clock.sleep(20_000)
-      return Response.json({ token: tokenFor(1) })
-    })
-    assert.equal((await duet.signIn({ email: 'ada@example.com', password })).expiresAt, 20_000 + hour)
-    clock.pass(renewalOf(3600))
-    await waitUntil(() => duet.session?.expiresAt !== 20_000 + hour)
-    assert.equal(duet.session?.expiresAt, 40_000 + renewalOf(3600) + hour)
+  it('sends no request of its user as nobody or as the next one, if it ends while it is renewed', async () => {
+    for (const next of [undefined, tokenFor(2)]) {
+      const late = Promise.withResolvers<Response>()
+      const { client, duet, clock, tell } = alone(tokenFor(1), () => late.promise)
+      clock.sleep(2 * hour)
+      const writing = users(duet).update(1, { age: 40 })
+      if (next !== undefined) tell(next)
+      late.resolve(next === undefined ? refused() : Response.json({ token: tokenFor(1, 3600) }))
+      await assert.rejects(writing, { kind: 'unauthenticated', message: 'The session has ended. Sign in again.' })
+      assert.deepEqual([client.requests.length, duet.session?.userId], [1, next && 2])
+    }
+  })
+
+  it('lasts from the arrival of its token, however long the answer takes and whatever time its machine has', async () => {
+    for (const issuedAt of [-86_400, 0, 86_400]) {
+      const { duet, clock } = alone(undefined, () => {
+        clock.sleep(20_000)
+        return Response.json({ token: tokenFor(1, issuedAt) })
+      })
+      assert.equal((await duet.signIn({ email: 'ada@example.com', password })).expiresAt, 20_000 + hour)
+      clock.pass(renewalOf(3600))
+      await waitUntil(() => duet.session?.expiresAt !== 20_000 + hour)
+      assert.equal(duet.session?.expiresAt, 40_000 + renewalOf(3600) + hour)
+    }
   })
 
   it('tells each listener, also if another one throws, and a new one only of later changes', async () => {
