@@ -36,17 +36,14 @@ test('client/src/schema.ts has the types of api/schema.graphql; `npm run build` 
 
 test('a bundle that uses only users has no code for sockets, payments and selections', async () => {
   using folder = temporaryFolder()
-  const bundled = async (used: string) => {
-    const path = join(folder.path, `${used}.js`)
-    writeFileSync(
-      path,
-      `import { connect, ${used} } from '${join(dist, 'duet-client.js')}'\nexport default ${used}(connect({ url: 'http://x' }))`,
-    )
-    const lib = { entry: path, formats: ['es' as const] }
-    const settings = { root: folder.path, configFile: false as const, logLevel: 'silent' as const }
-    const [result] = (await build({ ...settings, build: { write: false, lib } })) as Rollup.RollupOutput[]
-    return result?.output[0].code ?? assert.fail()
-  }
+  const path = join(folder.path, 'users.js')
+  writeFileSync(
+    path,
+    `import { connect, users } from '${join(dist, 'duet-client.js')}'\nexport default users(connect({ url: 'http://x' }))`,
+  )
+  const lib = { entry: path, formats: ['es' as const] }
+  const settings = { root: folder.path, configFile: false as const, logLevel: 'silent' as const }
+  const [result] = (await build({ ...settings, build: { write: false, lib } })) as Rollup.RollupOutput[]
   const parts = {
     sockets: /graphql-transport-ws/,
     payments: /idempotency-key/,
@@ -54,10 +51,8 @@ test('a bundle that uses only users has no code for sockets, payments and select
     selections: /neither true/,
   }
   const partsOf = (code: string) => Object.entries(parts).flatMap(([part, text]) => (text.test(code) ? [part] : []))
-  assert.deepEqual(partsOf(await bundled('users')), ['session'])
-  assert.deepEqual(partsOf(await bundled('live')), ['sockets', 'session'])
-  assert.deepEqual(partsOf(await bundled('query')), ['session', 'selections'])
-  assert.deepEqual(partsOf(await bundled('payments')), ['payments', 'session'])
+  assert.deepEqual(partsOf(readFileSync(join(dist, 'duet-client.js'), 'utf8')), Object.keys(parts))
+  assert.deepEqual(partsOf(result?.output[0].code ?? assert.fail()), ['session'])
 })
 
 test('README: a page of another origin uses the client without a build', {

@@ -9,7 +9,7 @@ import { startTestApp, startTestAppOn } from '../support/app.ts'
 import { TestClock } from '../support/clock.ts'
 import { sqlite } from '../support/engines.ts'
 import { rowsOf } from '../support/graphql.ts'
-import { createMember, createUser, someItems } from '../support/rest.ts'
+import { createUser, someItems } from '../support/rest.ts'
 import { shared } from '../support/shared.ts'
 import { waitUntil, within } from '../support/wait.ts'
 import { connectTo, InstantClock, interceptedFetch, ManualClock, tokenFor } from './support.ts'
@@ -118,43 +118,34 @@ describe('Payments of the client', () => {
     assert.equal(await made(73), 1)
   })
 
-  it('are repeated after a 5xx, but not after a refusal that would be the same again', async () => {
-    const statuses = [503, 500, 502]
-    const fetch = interceptedFetch(() => {
-      const status = statuses.shift()
+  it('are repeated with their key after a 5xx or an answer of somebody else, but not after a refusal that would be the same again', async () => {
+    const failed = (status: number) => () => {
       const headers = { 'retry-after': new Date().toUTCString() } // some gateways write a date
-      return status === undefined ? undefined : Response.json({ error: 'Failed' }, { status, headers })
-    })
-    using client = connectTo(app, { fetch, clock: new InstantClock() })
-    const { pay } = payments(client.duet)
-    assert.equal((await pay(74)).attempts, 4)
-    client.requests.length = 0
-    await assert.rejects(pay(-1), ({ kind, key, status, requestId, body, cause }: DuetError) => {
+      return Response.json({ error: 'Failed' }, { status, headers })
+    }
+    for (const answers of [
+      [503, 500, 502].map(failed),
+      [
+        () => new Response('<html>', { headers: { 'content-type': 'text/html' } }), // a network that wants a login
+        () => new Response(null, { status: 204 }),
+        () => Response.json(null),
+        () => new Response(null, { status: 302, headers: { location: 'http://portal.test/' } }),
+      ],
+    ]) {
+      using client = connectTo(app, { fetch: interceptedFetch(() => answers.shift()?.()), clock: new InstantClock() })
+      const expected = answers.length + 1
+      const { attempts, payment } = await payments(client.duet).pay(74)
+      assert.deepEqual([attempts, payment.amount], [expected, 74])
+      assert.equal(new Set(client.requests.map(({ headers }) => headers['idempotency-key'])).size, 1)
+    }
+    using client = connectTo(app, { clock: new InstantClock() })
+    await assert.rejects(payments(client.duet).pay(-1), ({ kind, key, status, requestId, body, cause }: DuetError) => {
       const { requestId: id } = client.requests[0] ?? assert.fail()
       assert.deepEqual([kind, typeof key, status, requestId, typeof body], ['badInput', 'string', 400, id, 'object'])
       return isDuetError(cause, 'badInput')
     })
     assert.equal(client.requests.length, 1)
   })
-
-  for (const [what, strange] of Object.entries<() => Response>({
-    'a page of a network that wants a login': () =>
-      new Response('<html>', { headers: { 'content-type': 'text/html' } }),
-    'an answer without content': () => new Response(null, { status: 204 }),
-    'JSON that is no object': () => Response.json(null),
-    'a redirect': () => new Response(null, { status: 302, headers: { location: 'http://portal.test/' } }),
-  })) {
-    it(`do not count as made after ${what}, and are repeated with their key`, async () => {
-      let sent = 0
-      const fetch = interceptedFetch(() => (++sent < 3 ? strange() : undefined))
-      using client = connectTo(app, { fetch, clock: new InstantClock() })
-      const { attempts, payment } = await payments(client.duet).pay(79)
-      assert.deepEqual([attempts, payment.amount], [3, 79])
-      assert.equal(new Set(client.requests.map(({ headers }) => headers['idempotency-key'])).size, 1)
-      sent = -100
-      await assert.rejects(payments(client.duet).pay(79), { kind: 'server' })
-    })
-  }
 
   it('wait as long as the rate limit requires, if that is short', async () => {
     const serverClock = new TestClock()
@@ -185,45 +176,38 @@ describe('Payments of the client', () => {
     }
   })
 
-  it('are not repeated as another user, because that would be another payment', async () => {
-    const member = await createMember(app)
-    let signedOut: Promise<void> | undefined
-    const fetch = interceptedFetch(({ path }) => {
-      if (path !== '/payments') return undefined
-      signedOut = client.duet.signOut()
-      throw new TypeError('no network')
-    })
-    using client = connectTo(app, { fetch, clock: new InstantClock() })
-    await client.duet.signIn({ email: member.email, password: 'right password' })
-    await assert.rejects(payments(client.duet).pay(76), { kind: 'offline' })
-    await signedOut
-    assert.equal(client.lines().filter(line => line.startsWith('POST /payments')).length, 1)
-  })
-
-  it('are not repeated after another user signs in during the pause, but after a renewal', async () => {
+  it('are not repeated as another user, because that would be another payment; but after a renewal', async () => {
     for (const [first, next, sent] of [
       [tokenFor(1), undefined, 1],
       [tokenFor(1), tokenFor(2), 1],
       [undefined, tokenFor(2), 1],
       [tokenFor(1), tokenFor(1, 10), 2],
     ] as const) {
-      const clock = new ManualClock(0)
-      const tab = { stored: first as string | undefined, changed: () => {} }
-      const watch = (changed: () => void) => void Object.assign(tab, { changed })
-      const storage = { get: () => tab.stored, set: () => {}, watch }
-      const fetch = () => Promise.reject(new TypeError('no network'))
-      using client = connectTo({ url: 'http://duet.test' }, { clock, storage, fetch })
-      const stop = new AbortController()
-      const paying = within(payments(client.duet).pay(1, { key: 'k', signal: stop.signal }), 'the end')
-      const ended = assert.rejects(paying, sent === 1 ? { kind: 'offline', key: 'k' } : /given up/)
-      await new Promise(setImmediate)
-      tab.stored = next
-      tab.changed()
-      clock.pass(250)
-      await new Promise(setImmediate)
-      assert.equal(client.requests.length, sent)
-      stop.abort(new Error('given up'))
-      await ended
+      for (const isEarly of [true, false]) {
+        const clock = new ManualClock(0)
+        const tab = { stored: first as string | undefined, changed: () => {} }
+        const change = () => {
+          tab.stored = next
+          tab.changed()
+        }
+        const watch = (changed: () => void) => void Object.assign(tab, { changed })
+        const storage = { get: () => tab.stored, set: () => {}, watch }
+        const fetch = async () => {
+          if (isEarly) change()
+          throw new TypeError('no network')
+        }
+        using client = connectTo({ url: 'http://duet.test' }, { clock, storage, fetch })
+        const stop = new AbortController()
+        const paying = within(payments(client.duet).pay(1, { key: 'k', signal: stop.signal }), 'the end')
+        const ended = assert.rejects(paying, sent === 1 ? { kind: 'offline', key: 'k' } : /given up/)
+        await new Promise(setImmediate)
+        if (!isEarly) change() // during the pause
+        clock.pass(250)
+        await new Promise(setImmediate)
+        assert.equal(client.requests.length, sent)
+        stop.abort(new Error('given up'))
+        await ended
+      }
     }
   })
 
