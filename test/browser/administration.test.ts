@@ -195,7 +195,9 @@ describe('the administration in the console', { skip: browserMissing }, () => {
     const own = await logIn(app, 'barbara@example.com', password)
     await read(app, 'mutation { createPost(title: "On abstraction", content: "Text.") { id } }', { token: own })
 
-    await page.reload()
+    const owner = (name: string) => rows(view).first().getByRole('link', { name })
+    await view.show('Orders')
+    await owner('Barbara Liskov').click()
     const section = (name: string) => page.getByRole('region', { name })
     await section('Posts').getByRole('link', { name: 'On abstraction' }).waitFor()
     await section('Payments for orders').getByRole('link').waitFor()
@@ -223,6 +225,9 @@ describe('the administration in the console', { skip: browserMissing }, () => {
     assert.equal(await edit('0', '86', 'another password'), 86)
     await section('Profile').getByText('86', { exact: true }).waitFor()
     assert.equal(await page.title(), 'Barbara Huberman · Duet console')
+    await view.show('Orders')
+    await owner('Barbara Huberman').waitFor()
+    await page.goBack()
     assert.equal(await edit('86', ''), undefined)
     assert.doesNotMatch(await section('Profile').innerText(), /Age/)
     await logIn(app, 'barbara@example.com', 'another password')
@@ -233,7 +238,7 @@ describe('the administration in the console', { skip: browserMissing }, () => {
     await page.getByRole('heading', { name: 'Users', level: 1 }).waitFor()
     assert.equal((await send(app, `GET /users/${id}`, undefined, token)).status, 404)
     await page.goBack() // and not to the deleted user
-    assert.equal(new URL(page.url()).hash, '#/users')
+    assert.equal(new URL(page.url()).hash, '#/orders')
     await page.goto(`${app.url}/console#/users/${id}`)
     await page.getByText('There is no such user').waitFor()
     await page.goto(`${app.url}/console#/orders/${paid.id}`)
@@ -432,25 +437,6 @@ describe('the administration in the console', { skip: browserMissing }, () => {
     view.assertNoTroubles({ refusals: true })
   })
 
-  it('shows the new name of a user in the list of orders', async () => {
-    const { id } = await createUser(app, { name: 'Before the wedding', email: 'wedding@example.com' })
-    await order(id)
-    await using view = await open('orders')
-    const { page } = view
-    const owner = rows(view)
-      .first()
-      .getByRole('link', { name: /the wedding/ })
-    await owner.getByText('Before the wedding').waitFor()
-    await owner.click()
-    await view.button('Edit').click()
-    await page.getByLabel('Name').fill('After the wedding')
-    await view.button('Save').click()
-    await page.getByRole('heading', { name: 'After the wedding' }).waitFor()
-    await view.show('Orders')
-    await owner.getByText('After the wedding').waitFor()
-    view.assertNoTroubles()
-  })
-
   it('pays and cancels an order at its own address', async () => {
     const [one, other] = [await order(1), await order(1)]
     await using view = await open(`orders/${one.id}`)
@@ -518,10 +504,6 @@ describe('the administration in the console', { skip: browserMissing }, () => {
       await other.page.getByText('Difference Express').waitFor()
     }
     assert.equal(await stale('Pay €3.60', cancelElsewhere), 'This order was cancelled meanwhile. Nothing is paid.')
-    assert.equal(
-      await stale('Pay €3.60', payElsewhere),
-      'This order was paid and shipped meanwhile. Nothing is paid twice.',
-    )
     assert.equal(
       await stale('Cancel the order', payElsewhere),
       'This order was paid and shipped meanwhile. It can no longer be cancelled.',

@@ -4,7 +4,7 @@ import { Wire } from '../faults/wire.ts'
 import { startTestApp } from '../support/app.ts'
 import { browserMissing } from '../support/browser.ts'
 import { bodyOf, createUser, logIn, send } from '../support/rest.ts'
-import { waitUntil, within } from '../support/wait.ts'
+import { waitUntil } from '../support/wait.ts'
 import { ada, ConsolePage, password, startConsole } from './console-page.ts'
 
 describe('the console, when a request fails', { skip: browserMissing }, () => {
@@ -110,38 +110,6 @@ describe('the console, when a request fails', { skip: browserMissing }, () => {
     await again.click()
     await page.getByRole('alert').waitFor({ state: 'detached' })
     await page.getByRole('row', { name: /Ada/ }).waitFor()
-    view.assertNoTroubles({ refusals: true })
-  })
-
-  it('takes the banner away with the first answer after an outage, even before events arrive again', async () => {
-    await using proxy = await Wire.to(new URL(app.url))
-    const options = { tab: '/requests', offline: false } // with its own browser context, because of the clock
-    await using view = await ConsolePage.open(`http://127.0.0.1:${proxy.port}`, options)
-    const { page } = view
-    const banner = page.getByText('The service cannot be reached')
-    await page.getByText('Live', { exact: true }).waitFor()
-    await page.clock.install()
-    proxy.fromClient = () => 'cut before'
-    proxy.cutAll()
-    await banner.waitFor()
-    await page.clock.pauseAt(Date.now() + 60_000)
-    await page.getByText('Next attempt in').waitFor()
-    const attempt = Promise.withResolvers<void>()
-    proxy.fromClient = data => {
-      if (data.includes('Upgrade: websocket')) attempt.resolve()
-      return 'cut before'
-    }
-    await view.button('Try now').click()
-    await within(attempt.promise, 'another attempt')
-    await page.clock.resume()
-    await view.show('Users')
-    await page.getByRole('alert').waitFor()
-    proxy.fromClient = data => (data.includes('Upgrade: websocket') ? 'cut before' : 'pass')
-    await page.getByRole('row', { name: /Ada/ }).waitFor() // the read is repeated, too
-    await waitUntil(async () => (await banner.count()) === 0)
-    assert.equal(await page.getByText('Live', { exact: true }).count(), 0)
-    proxy.fromClient = () => 'pass'
-    await page.getByText('Live', { exact: true }).waitFor()
     view.assertNoTroubles({ refusals: true })
   })
 

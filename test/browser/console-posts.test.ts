@@ -5,8 +5,9 @@ import { Wire } from '../faults/wire.ts'
 import { browserMissing } from '../support/browser.ts'
 import { read } from '../support/graphql.ts'
 import { logIn } from '../support/rest.ts'
-import { waitUntil } from '../support/wait.ts'
-import { ada, ConsolePage, failOne, grace, password, startConsole } from './console-page.ts'
+import { metricOf } from '../support/sockets.ts'
+import { waitUntil, within } from '../support/wait.ts'
+import { ada, ConsolePage, failOne, focus, grace, password, startConsole } from './console-page.ts'
 
 const texts = {
   write: 'mutation ($title: String!, $content: String!) { done: createPost(title: $title, content: $content) { id } }',
@@ -34,13 +35,19 @@ describe('posts in the console', { skip: browserMissing }, () => {
 
   it('gives a post a page with its comments and a link to share, and the way back leads to the same place in the feed', async () => {
     const own = await write('A post with a page', 'A long text. '.repeat(100))
-    await elsewhere('comment', { id: own, text: 'A comment' })
+    const texts = ['A comment', ...Array.from({ length: 50 }, (_, n) => `Word ${n}.`)]
+    const comments = texts.map((text, n) => `c${n}: addComment(postId: ${own}, text: "${text}") { id }`)
+    await read(app, `mutation { ${comments.join(' ')} }`, { token })
     for (let count = 0; count < 12; count++) await write(`Filler ${count}`, 'Line\n'.repeat(20))
     const permissions = ['clipboard-read', 'clipboard-write']
     await using view = await open({ permissions, viewport: { width: 800, height: 500 } })
     const { page } = view
+    const again = page.getByRole('alert').getByRole('button', { name: 'Try again' })
+    await view.button('Show older posts').waitFor()
+    await failOne(page, 'query Posts')
     await view.button('Show older posts').click()
-    await view.post('A post with a page').getByRole('button', { name: '1 comment' }).click()
+    await again.click()
+    await view.post('A post with a page').getByRole('button', { name: '51 comments' }).click()
     await view.post('A post with a page').getByText('A comment').waitFor()
     const title = page.getByRole('link', { name: 'A post with a page' })
     const cut = view.post('A post with a page').getByRole('button', { name: 'Show the whole text' })
@@ -70,13 +77,19 @@ describe('posts in the console', { skip: browserMissing }, () => {
     await page.goto(address)
     await page.reload()
     await alone.waitFor()
-    await page.getByText('A comment').waitFor()
+    await view.button('Show more comments').waitFor()
+    await failOne(page, 'query Post(')
+    await view.button('Show more comments').click()
+    await again.click()
+    await page.getByText('Word 49.').waitFor()
+    assert.deepEqual(await page.locator('.comments .prose').allInnerTexts(), texts)
+    assert.equal(await page.getByRole('alert').count(), 0)
 
     for (const id of ['123456789', 'abc', '0']) {
       await page.goto(`${app.url}/console#/posts/${id}`)
       await page.getByText('There is no such post').waitFor()
     }
-    view.assertNoTroubles()
+    view.assertNoTroubles({ refusals: true })
   })
 
   it('shows what others change, comment and delete, in the feed and on the page of a post, with the right number of comments', async () => {
@@ -88,6 +101,7 @@ describe('posts in the console', { skip: browserMissing }, () => {
     await using alone = await open({ tab: `/posts/${id}`, as: ada })
     await alone.post('Written by Grace').getByText('No comments yet.').waitFor()
     await feed.post('Written by Grace').getByText('No comments yet.').waitFor()
+    await waitUntil(async () => (await metricOf(app, 'duet_subscriptions')) === 3 + 3 + 4) // comments have three, too
     const soon = feed.post('Soon deleted')
     await soon.getByRole('button', { name: '0 comments' }).click()
     for (const text of ['Not sent', '']) await soon.getByLabel('Your comment').fill(text)
@@ -256,23 +270,42 @@ describe('posts in the console', { skip: browserMissing }, () => {
     view.assertNoTroubles({ refusals: true })
   })
 
-  it('shows after a lost connection what others did meanwhile', async () => {
+  it('says that the service cannot be reached until it answers, even before events arrive again, and shows what others did meanwhile', async () => {
     const id = await write('Before the break')
     const gone = await write('Deleted in the break')
     const comment = await elsewhere('comment', { id, text: 'Before' })
     await using proxy = await Wire.to(new URL(app.url))
-    await using view = await ConsolePage.open(`http://127.0.0.1:${proxy.port}`)
+    const options = { offline: false } // with its own browser context, because of the clock
+    await using view = await ConsolePage.open(`http://127.0.0.1:${proxy.port}`, options)
+    const { page } = view
+    const [banner, live] = [page.getByText('The service cannot be reached'), page.getByText('Live', { exact: true })]
     await view.post('Deleted in the break').waitFor()
     await view.post('Before the break').getByRole('button', { name: '1 comment' }).click()
     await view.post('Before the break').getByText('Before', { exact: true }).waitFor()
+    await live.waitFor()
+    await page.clock.install()
     proxy.fromClient = () => 'cut before'
     proxy.cutAll()
-    await view.page.getByText('The service cannot be reached').waitFor()
+    await banner.waitFor()
+    await page.clock.pauseAt(Date.now() + 60_000)
+    await page.getByText('Next attempt in').waitFor()
+    const attempt = Promise.withResolvers<void>()
+    proxy.fromClient = data => {
+      if (data.includes('Upgrade: websocket')) attempt.resolve()
+      return 'cut before'
+    }
+    await view.button('Try now').click()
+    await within(attempt.promise, 'another attempt')
+    await page.clock.resume()
     await elsewhere('edit', { id, title: 'Changed in the break' })
     await elsewhere('editComment', { id: comment, text: 'Changed, too' })
     await elsewhere('comment', { id, text: 'New in the break' })
     await elsewhere('remove', { id: gone })
     await write('Written in the break')
+    proxy.fromClient = data => (data.includes('Upgrade: websocket') ? 'cut before' : 'pass')
+    await focus(page)
+    await waitUntil(async () => (await banner.count()) === 0)
+    assert.equal(await live.count(), 0)
     proxy.fromClient = () => 'pass'
     await view.post('Written in the break').waitFor()
     const post = view.post('Changed in the break')
@@ -281,7 +314,7 @@ describe('posts in the console', { skip: browserMissing }, () => {
     await view.post('Deleted in the break').waitFor({ state: 'detached' })
     assert.equal(await post.getByText('New in the break').count(), 1)
     assert.equal(await view.post('Written in the break').count(), 1)
-    await view.page.getByText('The service cannot be reached').waitFor({ state: 'hidden' })
+    await live.waitFor()
     view.assertNoTroubles({ refusals: true })
   })
 
@@ -387,32 +420,5 @@ describe('posts in the console', { skip: browserMissing }, () => {
     await question.getByRole('button', { name: 'Discard it' }).click()
     assert.equal(await post.locator('.prose').first().innerText(), 'Two\nlines')
     view.assertNoTroubles({ refusals: true })
-  })
-
-  it('asks little of the service when it is loaded: three subscriptions and one read for the feed', async () => {
-    const id = await write('To be loaded')
-    await using view = await open({ tab: '/requests', as: ada })
-    const { page } = view
-    let found: string[] = []
-    page.on('request', request => {
-      if (request.url().endsWith('/graphql')) found.push(request.postDataJSON().query.slice(0, 10))
-    })
-    page.on('websocket', socket => {
-      socket.on('framesent', ({ payload }) => {
-        const name = /subscription[^{]*\{\s*(\w+)/.exec(JSON.parse(String(payload)).payload?.query)
-        if (name?.[1] !== undefined) found.push(name[1])
-      })
-    })
-    const asked = async (tab: string) => {
-      await page.goto('about:blank')
-      found = []
-      await page.goto(`${app.url}/console#${tab}`)
-      await view.post('To be loaded').waitFor()
-      await page.getByText('Live', { exact: true }).waitFor()
-      return found.sort()
-    }
-    assert.deepEqual(await asked('/feed'), ['postAdded', 'postDeleted', 'postUpdated', 'query Post'])
-    const comments = ['commentAdded', 'commentDeleted', 'commentUpdated']
-    assert.deepEqual(await asked(`/posts/${id}`), [...comments, 'postUpdated', 'query Post'])
   })
 })

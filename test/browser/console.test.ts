@@ -3,12 +3,11 @@ import { execFile } from 'node:child_process'
 import { describe, it } from 'node:test'
 import { promisify } from 'node:util'
 import type { Route } from 'playwright-core'
-import { startTestApp } from '../support/app.ts'
 import { browserMissing } from '../support/browser.ts'
 import { read } from '../support/graphql.ts'
 import { logIn } from '../support/rest.ts'
 import { waitUntil } from '../support/wait.ts'
-import { ada, ConsolePage, failOne, grace, holdOne, password, startConsole } from './console-page.ts'
+import { ada, grace, holdOne, password, startConsole } from './console-page.ts'
 
 const metricsToken = 'for-the-metrics-of-these-tests'
 
@@ -136,42 +135,6 @@ describe('the console', { skip: browserMissing }, () => {
       await each.post('A changed post').waitFor({ state: 'detached' }) // the other page gets the deletion as well
       each.assertNoTroubles()
     }
-  })
-
-  it('shows older posts and more comments page by page, each once and in order, also those that came in between', async () => {
-    await using own = await startTestApp({ DEMO_DATA: 'true' })
-    const token = await logIn(own, grace, password)
-    const times = (count: number, text: (n: number) => string) => Array.from({ length: count }, (_, n) => text(n))
-    const added = times(11, n => `p${n}: createPost(title: "Post ${n}", content: "Some text.") { id }`)
-    const { p0 } = await read<Record<string, { id: string }>>(own, `mutation { ${added.join(' ')} }`, { token })
-    const texts = times(52, n => `Word ${n}.`)
-    const comments = times(51, n => `c${n}: addComment(postId: ${p0?.id}, text: "${texts[n]}") { id }`)
-    await read(own, `mutation { ${comments.join(' ')} }`, { token })
-    const { posts } = await read<{ posts: { title: string }[] }>(own, '{ posts(limit: 20) { title } }')
-
-    await using view = await ConsolePage.open(own.url, { as: ada })
-    const shown = view.page.locator('.posts h2')
-    await waitUntil(async () => (await shown.count()) === 10)
-    const again = view.page.getByRole('alert').getByRole('button', { name: 'Try again' })
-    await failOne(view.page, 'query Posts')
-    await view.button('Show older posts').click()
-    await again.click()
-    const post = view.post('Post 0')
-    await post.getByRole('button', { name: '51 comments' }).click()
-    assert.deepEqual(
-      await shown.allInnerTexts(),
-      posts.map(({ title }) => title),
-    )
-    await post.getByLabel('Your comment').fill('Word 51.')
-    await view.button('Send').click()
-    await post.getByText('Word 51.').waitFor()
-    await failOne(view.page, 'query Post(')
-    await view.button('Show more comments').click()
-    await again.click()
-    await post.getByText('Word 50.').waitFor()
-    assert.deepEqual(await post.locator('.comments .prose').allInnerTexts(), texts)
-    assert.equal(await view.page.getByRole('alert').count(), 0)
-    view.assertNoTroubles({ refusals: true })
   })
 
   it('has an address for each view, also the former ones, and says so if an address is unknown', async () => {

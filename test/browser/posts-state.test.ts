@@ -549,6 +549,8 @@ describe('the feed of the console', () => {
     assert.deepEqual([shown(), state.morePosts.value], [idsOf(stored.slice(0, 500)), true], 'without a gap')
     for (let count = 0; count < 20; count++) await state.readOlderPosts()
     assert.deepEqual(shown(), idsOf(stored))
+    page.sockets.at(-1)?.event('postAdded', post(691))
+    assert.deepEqual(shown(), ['691', ...idsOf(stored.slice(0, -1))], 'it does not grow')
   })
 
   it('does not show an older post because its page is open or its text was changed while the feed was read', async () => {

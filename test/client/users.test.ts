@@ -64,19 +64,6 @@ describe('Users of the client', () => {
     assert.deepEqual(await list({ q: 'qq & t', sort: 'id' }).toArray(), found.slice(1))
   })
 
-  it('have roles that an admin reads and changes, and the last admin stays one', async () => {
-    await using demo = await startTestApp({ DEMO_DATA: 'true' })
-    using client = connectTo(demo)
-    const { role, setRole } = users(client.duet)
-    await assert.rejects(role(2), { kind: 'unauthenticated' })
-    await client.duet.signIn({ email: 'ada@example.com', password: 'demo-password' })
-    assert.deepEqual([await role(1), await role(2)], ['admin', 'member'])
-    assert.equal(await setRole(2, 'admin'), 'admin')
-    assert.equal(await role(2), 'admin')
-    assert.equal(await setRole(2, 'member'), 'member')
-    await assert.rejects(setRole(1, 'member'), { kind: 'conflict', message: 'The last admin stays an admin' })
-  })
-
   it('keep their ETag: an update is refused, and changes nothing, if another client has changed the user meanwhile', async () => {
     using client = connectTo(app)
     const { create, delete: remove, get, replace, update } = users(client.duet)
