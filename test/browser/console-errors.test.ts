@@ -161,16 +161,13 @@ describe('the console, when a request fails', { skip: browserMissing }, () => {
     await page.keyboard.press('Escape')
     await view.button('Discard it').click()
     const stored = async () => bodyOf(await send(app, `GET /users/${user.id}`))
-    for (const way of ['Close', 'Keep what is stored']) {
-      const email = `${way.slice(0, 4)}@example.com`
-      await change(email, { email })
-      await view.button(way).click()
-      await page.getByRole('dialog').waitFor({ state: 'hidden' })
-      assert.equal(await page.getByRole('link', { name: email }).count(), 1)
-      assert.deepEqual(await stored(), { ...user, email })
-      bodyOf(await send(app, `PATCH /users/${user.id}`, { email: 'mary@example.com' }))
-      await page.reload()
-    }
+    await change('kept@example.com', { email: 'kept@example.com' })
+    await view.button('Keep what is stored').click()
+    await page.getByRole('dialog').waitFor({ state: 'hidden' })
+    assert.equal(await page.getByRole('link', { name: 'kept@example.com' }).count(), 1)
+    assert.deepEqual(await stored(), { ...user, email: 'kept@example.com' })
+    bodyOf(await send(app, `PATCH /users/${user.id}`, { email: 'mary@example.com' }))
+    await page.reload()
     await change('somerville@example.com', { email: 'somerville@example.com' })
     bodyOf(await send(app, `PATCH /users/${user.id}`, { name: 'Mary Greig' })) // once more
     await view.button('Save my changes').click()

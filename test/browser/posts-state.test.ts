@@ -411,20 +411,6 @@ describe('the state of posts in the console', () => {
     assert.deepEqual([known(203)?.likes, known(2)?.commentCount], [7, 3])
     page.answers.Posts = () => ({ posts: [post(3), post(2), post(1)] })
   })
-
-  it('keeps the drafts of each user apart, also after the comments are closed and after a reload', async () => {
-    const ada = state.who.value
-    await opened(1)
-    state.newComment('1').value = 'A secret of Ada'
-    state.closeComments('1')
-    state.who.value = { id: 2, name: 'Grace', email: 'grace@example.com', role: 'member' }
-    assert.equal(state.newComment('1').value, undefined)
-    state.who.value = ada
-    assert.equal(state.newComment('1').value, 'A secret of Ada')
-    assert.equal(page.session.getItem('duet-draft-1-comment-on-1'), '"A secret of Ada"')
-    state.newComment('1').value = undefined
-    assert.equal(page.session.getItem('duet-draft-1-comment-on-1'), null)
-  })
 })
 
 describe('the page of a post in the console', () => {

@@ -276,7 +276,6 @@ describe('Requests of the client', () => {
   it('are reported with the remaining rate limit, and a refusal contains the time to wait', async () => {
     await using app = await startTestApp({ ...env, RATE_LIMIT_MAX: '2', RATE_LIMIT_PATHS: '/' })
     using client = connectTo(app)
-    const before = Date.now()
     for (const remaining of [1, 0]) {
       await users(client.duet).list({ limit: 3 }).toArray()
       const entry = client.requests.at(-1) ?? assert.fail()
@@ -284,8 +283,7 @@ describe('Requests of the client', () => {
       assert.equal(entry.url, app.url + entry.path)
       assert.deepEqual(entry.rateLimit, { remaining, resetSeconds: entry.rateLimit?.resetSeconds })
       assert.match(entry.requestId ?? '', /^[\w-]{20,}$/)
-      assert.ok(entry.startedAt >= before && entry.durationMs >= 0 && entry.durationMs < 60_000)
-      assert.deepEqual([entry.authorized, entry.body, entry.attempt, entry.replayed], [false, undefined, 1, false])
+      assert.deepEqual([entry.attempt, entry.replayed], [1, false])
     }
     await assert.rejects(users(client.duet).get(1), (error: DuetError) => {
       const { status, requestId, retryAfter, rateLimit } = client.requests.at(-1) ?? assert.fail()
