@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { mock, test } from 'node:test'
 import { DuetError, type ErrorKind } from '../../client/src/index.ts'
 import { ageOf } from '../../console/src/state/age.ts'
+import { mostPosts, withNewest } from '../../console/src/state/lists.ts'
 import { toast, toasts } from '../../console/src/state/messages.ts'
 import { moneyIn } from '../../console/src/state/money.ts'
 import { problemOf } from '../../console/src/state/problems.ts'
@@ -36,6 +37,16 @@ test('the log of the console keeps the newest 200 requests, and 50 health checks
   assert.deepEqual([others.length, others[0], others[199]], [200, '/users?after=299', '/users?after=100'])
   clearRequests()
   assert.deepEqual(requests.value, [])
+})
+
+test('the feed of the console keeps 500 posts, and more only if somebody asked for older ones', () => {
+  const ids = (count: number) => Array.from({ length: count }, (_, index) => String(count - index))
+  assert.equal(mostPosts, 500)
+  assert.deepEqual(withNewest(ids(2), '10'), ['10', '2', '1'])
+  assert.deepEqual(withNewest(['12', '2'], '10'), ['12', '10', '2'])
+  const full = withNewest(ids(500), '501')
+  assert.deepEqual([full.length, full[0], full.at(-1)], [500, '501', '2'])
+  assert.equal(withNewest(ids(700), '701').length, 700)
 })
 
 test('a copied curl command names the method only if it differs from the default of curl', () => {
