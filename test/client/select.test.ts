@@ -2,7 +2,8 @@ import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
-import { buildSchema, type GraphQLObjectType, getNamedType, isObjectType } from 'graphql'
+import fc from 'fast-check'
+import { buildSchema, type GraphQLField, type GraphQLObjectType, getNamedType, isObjectType } from 'graphql'
 import {
   graphql,
   iterate,
@@ -15,6 +16,7 @@ import {
   subscribe,
 } from '../../client/src/index.ts'
 import { startTestApp } from '../support/app.ts'
+import { runs } from '../support/form.ts'
 import { within } from '../support/wait.ts'
 import { connectTo, type TestClient } from './support.ts'
 
@@ -151,28 +153,56 @@ describe('A selection', () => {
     assert.ok(operation('Mutation', { deletePost: { $: { id: 1 }, id: true } } satisfies Selection<Schema.Mutation>))
   })
 
-  it('gets the same answer as a document that is written by hand, with arguments at every depth', async () => {
-    const text = `{
-      me { id }
-      post(id: "7") { author { posts(limit: 2, after: null) { id comments(limit: 3, after: "4") { text } } } }
-      posts(limit: 3, after: 4) { title comments(limit: 0) { id } }
-      user(id: 999999) { id }
-    }`
-    const { text: built, variables } = operation('Query', {
-      me: { id: true },
-      post: {
-        $: { id: '7' },
-        author: {
-          posts: { $: { limit: 2, after: null }, id: true, comments: { $: { limit: 3, after: '4' }, text: true } },
-        },
-      },
-      posts: { $: { limit: 3, after: 4 }, title: true, comments: { $: { limit: 0 }, id: true } },
-      user: { $: { id: 999999 }, id: true },
-    })
-    const { query: read } = graphql(client.duet)
-    assert.equal(JSON.stringify(await read(built, variables)), JSON.stringify(await read(text)))
+  it('gets the same answer as a document that is written by hand', async () => {
+    const { duet } = client
+    const root = schema.Query ?? assert.fail()
+    await fc.assert(
+      fc.asyncProperty(anySelection(root, 3), async ({ selection, text }) => {
+        const { text: built, variables } = operation('Query', selection)
+        const answers = [graphql(duet).query(built, variables), graphql(duet).query(text)]
+        const [actual, expected] = await Promise.all(answers)
+        assert.equal(JSON.stringify(actual), JSON.stringify(expected))
+      }),
+      { numRuns: runs(15, 1000) },
+    )
   })
 })
 
 const sdl = readFileSync(join(import.meta.dirname, '..', '..', 'api', 'schema.graphql'), 'utf8')
 const schema = buildSchema(sdl).getTypeMap() as Readonly<Record<string, GraphQLObjectType>>
+
+/** A random selection, and the same as a part of a document with all values in it. */
+interface Asked {
+  readonly selection: object
+  readonly text: string
+}
+
+function anySelection(type: GraphQLObjectType, depth: number): fc.Arbitrary<Asked> {
+  const fields = Object.values(type.getFields()).filter(each => depth > 0 || !isObjectType(getNamedType(each.type)))
+  return fc.subarray(fields, { minLength: 1 }).chain(chosen =>
+    fc.tuple(...chosen.map(field => anyField(field, depth))).map(asked => ({
+      selection: Object.fromEntries(asked.map(({ selection }, at) => [chosen[at]?.name, selection])),
+      text: `{ ${asked.map(({ text }) => text).join(' ')} }`,
+    })),
+  )
+}
+
+function anyField({ name, type, args }: GraphQLField, depth: number): fc.Arbitrary<Asked> {
+  const named = getNamedType(type)
+  if (!isObjectType(named)) return fc.constant({ selection: true as never, text: name })
+  const values = args.flatMap(arg => given[arg.name]?.map(value => [arg.name, value] as const) ?? [])
+  return fc.tuple(fc.tuple(...values), anySelection(named, depth - 1)).map(([pairs, inner]) => {
+    const texts = pairs.map(([key, value]) => `${key}: ${JSON.stringify(value)}`)
+    return {
+      selection: { $: Object.fromEntries(pairs), ...inner.selection },
+      text: `${name}${texts.length === 0 ? '' : `(${texts.join(', ')})`} ${inner.text}`,
+    }
+  })
+}
+
+const given: Readonly<Record<string, fc.Arbitrary<unknown>>> = {
+  id: fc.constantFrom(1, '2', '7', '999999'),
+  limit: fc.constantFrom(0, 2, 3),
+  after: fc.constantFrom(null, 3, '4'),
+  publishedBefore: fc.constant(null),
+}
