@@ -6,17 +6,19 @@ import type { UserStore } from '../../src/core/store.ts'
 import { Users, type UsersParts } from '../../src/core/users/operations.ts'
 
 describe('Of pages of more than 100 users', () => {
-  it('one is read at a time, and shorter pages do not wait for it', async () => {
+  it('one is read at a time, and pages with fewer users do not wait for it', async () => {
     let reading = 0
     let most = 0
-    const list = listing(async limit => {
-      if (limit > 100) most = Math.max(most, ++reading)
-      await turn()
-      if (limit > 100) reading--
+    const list = listing(async () => {
+      most = Math.max(most, ++reading)
+      for (let turns = 0; turns < 10; turns++) await turn()
+      reading--
     })
     const all = Array.from({ length: 10 }, () => list(101))
-    const first = await Promise.race([...all.slice(1), list(100)])
-    assert.equal(first.limit, 100)
+    for (const short of [list(100), list(1_000, false)]) {
+      const { limit } = await Promise.race([...all.slice(1), short])
+      assert.equal(limit, (await short).limit)
+    }
     await Promise.all(all)
     assert.equal(most, 1)
   })
@@ -27,25 +29,27 @@ describe('Of pages of more than 100 users', () => {
     const held = Promise.withResolvers<void>()
     const list = listing(() => held.promise)
     const [slow, late] = [list(101), assert.rejects(list(101), { code: 'unavailable' })]
+    for (let turns = 0; turns < 5; turns++) await turn() // until both have asked
     now = 1
     const inTime = list(101)
+    for (let turns = 0; turns < 5; turns++) await turn()
     now = 5_001
     held.resolve()
     await Promise.all([slow, late, inTime])
   })
 })
 
-/** Lists so many users of a store that does this to read them. */
-function listing(read: (limit: number) => Promise<void>) {
-  const listUsers: UserStore['listUsers'] = async ({ limit }) => {
-    await read(limit)
-    return { parts: [], last: undefined, more: false }
+/** Lists so many users of a store that does this to read more than 100. */
+function listing(read: () => Promise<void>) {
+  const listUsers: UserStore['listUsers'] = async ({ limit, offset }) => {
+    if (limit > 100) await read()
+    return { parts: [], last: undefined, more: offset === 0 }
   }
   const users = new Users({ store: { listUsers }, access: { require: () => {} } } as unknown as UsersParts)
-  return (limit: number) =>
+  return (limit: number, areMany = true) =>
     users.list(
       anonymous,
-      () => ({ limit, offset: 0 }),
+      () => ({ limit, offset: areMany ? 0 : 1 }),
       async () => turn(),
     )
 }

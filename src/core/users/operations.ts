@@ -37,7 +37,7 @@ export class Users {
     this.#parts = parts
   }
 
-  /** A long page is read and written while no other one is. */
+  /** A long page is read and written while no other one is. Only its first part tells whether it is long. */
   async list<Written>(
     actor: Actor,
     decode: Decode<UserListRequest>,
@@ -45,16 +45,18 @@ export class Users {
   ): Promise<UserListRequest & Omit<UserList, 'parts'> & { readonly written: Written }> {
     this.#parts.access.require(actor, 'list users')
     const request = decode()
-    const page = async () => {
-      const { parts, ...rest } = await this.#parts.store.listUsers(request)
+    const page = async (limit: number) => {
+      const { parts, ...rest } = await this.#parts.store.listUsers({ ...request, limit })
       return { ...request, ...rest, written: await write(parts) }
     }
-    if (request.limit <= usersTogether) return page()
+    const limit = Math.min(request.limit, usersTogether)
+    const first = await page(limit)
+    if (limit === request.limit || !first.more) return first
     const asked = performance.now()
     return this.#longPages.run(() => {
       waited('queue', asked)
       if (performance.now() - asked > longestWaitMs) throw unavailable(new Error('Too many long pages wait'))
-      return page()
+      return page(request.limit)
     })
   }
 
