@@ -17,7 +17,8 @@ export interface Store extends UserStore, ResetStore, OrderStore, PaymentStore, 
 
 export interface UserStore {
   /** Sorted by id. Returns one row more than the limit if there are more. */
-  listUsers(request: UserListRequest): Promise<UserList>
+  /** With `own`, its parts are shared with no other page, and the caller may free their memory. */
+  listUsers(request: UserListRequest, own: boolean): Promise<UserList>
   readUser(id: number): Promise<Revised<User> | undefined>
   tokenState(id: number): Promise<TokenState | undefined>
   credentials(loginKey: string): Promise<Credentials | undefined>

@@ -50,7 +50,7 @@ export function createStore(engine: Engine<typeof verbs>, eventsKeptSeconds?: nu
   return {
     ...writesOf(engine),
     ping: () => engine.ping(),
-    listUsers: request => (request.q === undefined ? listUsers(request) : searchUsers(request.q, request)),
+    listUsers: (request, own) => (request.q === undefined ? listUsers(request, own) : searchUsers(request.q, request)),
     readUser: id => oneRevised(userReads.byId(id), userOf, revisionOf.user),
     tokenState: id => one(userReads.tokenState(id), tokenStateOf),
     credentials: loginKey => one(userReads.credentials(loginKey), credentialsOf),

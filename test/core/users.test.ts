@@ -39,11 +39,11 @@ describe('Of pages of more than 100 users', () => {
   })
 })
 
-/** Lists so many users of a store that does this to read more than 100. */
+/** Lists so many users of a store that does this to read those after the first 100. */
 function listing(read: () => Promise<void>) {
-  const listUsers: UserStore['listUsers'] = async ({ limit, offset }) => {
-    if (limit > 100) await read()
-    return { parts: [], last: undefined, more: offset === 0 }
+  const listUsers: UserStore['listUsers'] = async ({ offset, after }) => {
+    if (after !== undefined) await read()
+    return { parts: [], last: 1, more: offset === 0 }
   }
   const users = new Users({ store: { listUsers }, access: { require: () => {} } } as unknown as UsersParts)
   return (limit: number, areMany = true) =>

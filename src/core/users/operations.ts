@@ -45,18 +45,22 @@ export class Users {
   ): Promise<UserListRequest & Omit<UserList, 'parts'> & { readonly written: Written }> {
     this.#parts.access.require(actor, 'list users')
     const request = decode()
-    const page = async (limit: number) => {
-      const { parts, ...rest } = await this.#parts.store.listUsers({ ...request, limit })
-      return { ...request, ...rest, written: await write(parts) }
-    }
+    const written = async ({ parts, ...rest }: UserList) => ({ ...request, ...rest, written: await write(parts) })
     const limit = Math.min(request.limit, usersTogether)
-    const first = await page(limit)
-    if (limit === request.limit || !first.more) return first
+    const isShort = ({ more }: UserList) => !more || limit === request.limit
+    const readFirst = () => this.#parts.store.listUsers({ ...request, limit }, limit < request.limit)
+    const first = await readFirst()
+    if (isShort(first)) return written(first)
+    const kept = this.#longPages.isIdle ? first : undefined // those of all who wait would take too much memory
     const asked = performance.now()
-    return this.#longPages.run(() => {
+    return this.#longPages.run(async () => {
       waited('queue', asked)
       if (performance.now() - asked > longestWaitMs) throw unavailable(new Error('Too many long pages wait'))
-      return page(request.limit)
+      const start = kept ?? (await readFirst())
+      if (isShort(start) || start.last === undefined) return written(start)
+      const following = { ...request, limit: request.limit - limit, offset: 0, after: start.last }
+      const rest = await this.#parts.store.listUsers(following, true)
+      return written({ ...rest, parts: [...start.parts, ...rest.parts] })
     })
   }
 

@@ -17,11 +17,11 @@ import type { Verbs } from '../verb.ts'
 /** All users, or those with an e-mail, by id. */
 export function listOfUsers(engine: Pick<Engine<Verbs>, 'read' | 'dialect'>) {
   const statementOf = userPages(engine.dialect)
-  return async (request: UserListRequest): Promise<UserList> => {
+  return async (request: UserListRequest, own: boolean): Promise<UserList> => {
     const page = new UserPage(engine.dialect.name)
     for (let rest = request; ; ) {
       const limit = Math.min(usersTogether, request.limit - page.count)
-      const rows = await engine.read({ ...statementOf({ ...rest, limit }), own: request.limit > usersTogether })
+      const rows = await engine.read({ ...statementOf({ ...rest, limit }), own })
       const more = page.add(rows, limit)
       const { parts, last } = page
       if (!more || last === undefined || page.count === request.limit) return { parts, last, more }
