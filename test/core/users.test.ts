@@ -37,11 +37,25 @@ describe('Of pages of more than 100 users', () => {
     held.resolve()
     await Promise.all([slow, late, inTime])
   })
+
+  it('each has memory of its own, because it is freed, and keeps none of it while it waits', async () => {
+    const reads: (string | boolean)[] = []
+    const list = listing(async () => {}, reads)
+    await list(100)
+    assert.deepEqual(reads.splice(0), ['first', false])
+    await Promise.all([list(101), list(101)])
+    const [one, other] = [
+      ['first', true, 'first', true],
+      ['rest', true, 'first', true, 'rest', true],
+    ]
+    assert.deepEqual(reads, [...one, ...other])
+  })
 })
 
 /** Lists so many users of a store that does this to read those after the first 100. */
-function listing(read: () => Promise<void>) {
-  const listUsers: UserStore['listUsers'] = async ({ offset, after }) => {
+function listing(read: () => Promise<void>, reads: (string | boolean)[] = []) {
+  const listUsers: UserStore['listUsers'] = async ({ offset, after }, own) => {
+    reads.push(after === undefined ? 'first' : 'rest', own)
     if (after !== undefined) await read()
     return { parts: [], last: 1, more: offset === 0 }
   }
