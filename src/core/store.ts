@@ -16,8 +16,7 @@ export interface Store extends UserStore, ResetStore, OrderStore, PaymentStore, 
 }
 
 export interface UserStore {
-  /** Sorted by id. Returns one row more than the limit if there are more. */
-  /** With `own`, its parts are shared with no other page, and the caller may free their memory. */
+  /** Sorted by id. With `own`, the parts are shared with no other page, and the caller may free their memory. */
   listUsers(request: UserListRequest, own: boolean): Promise<UserList>
   readUser(id: number): Promise<Revised<User> | undefined>
   tokenState(id: number): Promise<TokenState | undefined>

@@ -51,7 +51,7 @@ export class Users {
     const readFirst = () => this.#parts.store.listUsers({ ...request, limit }, limit < request.limit)
     const first = await readFirst()
     if (isShort(first)) return written(first)
-    const kept = this.#longPages.isIdle ? first : undefined // those of all who wait would take too much memory
+    const kept = this.#longPages.isIdle ? first : undefined // the first parts of all that wait would take too much memory
     const asked = performance.now()
     return this.#longPages.run(async () => {
       waited('queue', asked)
@@ -166,7 +166,7 @@ export class Users {
   }
 }
 
-/** For a long page: a slow database would let others wait for minutes, also behind clients that have gone. */
+/** How long a long page waits for others. With a slow database it would wait for minutes, also behind clients that have gone. */
 const longestWaitMs = 5_000
 
 /** Throws the error for an outcome that is a refusal. */
