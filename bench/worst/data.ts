@@ -44,7 +44,7 @@ export function fillStatementsFor(kind: Kind, size: Size): readonly string[] {
      select i, 'User ' || i, 'user' || i || '@example.com', 'https://example.com/${letters(1000)}' || i, 'mark', ${at}
      from ${numbers(users)}`,
     // The last thousand are as large as they may be.
-    `update users set name = '${'漢'.repeat(320)}', email = '${'漢'.repeat(300)}@' || id, avatar = 'https://example.com/${'漢'.repeat(2028)}'
+    `update users set name = '${'漢'.repeat(320)}', email = '${'漢'.repeat(300)}@' || id, avatar = 'https://example.com/${'漢'.repeat(676)}'
      where id > ${users - 1000}`,
     'update users set name_key = lower(name), email_key = lower(email)',
     `update counters set next = ${users + 1}`,

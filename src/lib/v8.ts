@@ -48,7 +48,7 @@ export async function settle(): Promise<void> {
 }
 
 /**
- * Frees the memory of bytes that have their own and that nobody reads any more. V8 counts 8 MB of bytes as so much
+ * Frees the memory of bytes that have their own and that nobody reads any more. V8 counts 4 MB of bytes as so much
  * garbage that it would collect everything, which takes longer than to write them.
  */
 export function release({ buffer }: Uint8Array): void {

@@ -30,7 +30,7 @@ export interface UsersParts {
 /** Operations on users. An id that no row can have is passed as `undefined` and counts as absent. */
 export class Users {
   readonly #parts: UsersParts
-  /** Each may have 8 MB before it is sent. */
+  /** Each may have 4 MB before it is sent. */
   readonly #longPages = new Queue({ atOnce: 1 })
 
   constructor(parts: UsersParts) {

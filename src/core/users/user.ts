@@ -98,10 +98,16 @@ export function profileOf(make: (name: keyof Profile) => string | number | null)
   return Object.fromEntries(profileFields.map(name => [name, make(name)])) as unknown as Profile
 }
 
+/** In JSON it takes no more bytes than it may have characters: so the largest page of users is half as large. */
 function webAddress(name: string, value: unknown, longest: number): string {
   const address = withoutControls(name, text(name, value, longest))
-  if (/^https?:\/\/\S+$/i.test(address) && URL.canParse(address)) return address
-  throw badInput(`${name} must be an http or https address`)
+  if (!/^https?:\/\/\S+$/i.test(address) || !URL.canParse(address)) {
+    throw badInput(`${name} must be an http or https address`)
+  }
+  if (Buffer.byteLength(JSON.stringify(address)) - 2 > longest) {
+    throw badInput(`${name} must take at most ${longest} bytes in JSON`)
+  }
+  return address
 }
 
 export function absentUser(): AppError {
