@@ -86,7 +86,7 @@ const tests: Readonly<Record<string, string | readonly string[]>> = {
     'storage/deleted-users: is gone when its deletion is answered, and is not deleted together with other changes',
   ],
   'names and e-mails, an avatar, a password':
-    'rest/users-input: is refused with a 400 that names it, by POST, PUT and PATCH, and changes nothing',
+    'rest/users-input: is refused with a 400 that names it, by POST, PUT and PATCH, also of an absent user, and changes nothing',
   'items of an order': 'rest/orders-input: is answered with 400, also for an absent user, and nothing is stored',
   'idempotency keys': 'storage/purges: deletes exactly the idempotency keys that have expired',
   'a document': [

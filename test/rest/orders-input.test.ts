@@ -4,7 +4,7 @@ import { sql } from '../../src/storage/sql.ts'
 import { startTestAppOn } from '../support/app.ts'
 import { engineKinds } from '../support/engines.ts'
 import { assertRefusal } from '../support/refusal.ts'
-import { bodyOf, createUser, type OrderBody, send } from '../support/rest.ts'
+import { bodyOf, createUser, type OrderBody, send, unstorable } from '../support/rest.ts'
 import { shared } from '../support/shared.ts'
 import { assertLedger } from './ledger.ts'
 
@@ -21,27 +21,21 @@ const many = (count: number, item: Item = gear): readonly Item[] => Array(count)
 
 /** Extreme valid orders: stored unchanged, and summed up exactly. */
 const good: Readonly<Record<string, readonly [items: readonly Item[], amount: number]>> = {
-  'one item with the smallest sum': [[gear], 1],
-  'a hundred items': [many(100), 100],
   'the longest name': [[{ ...gear, name: 'x'.repeat(320) }], 1],
   'the longest name in UTF-16 code units': [[{ ...gear, name: balloon.repeat(160) }], 1],
   'a name with spaces around it': [[{ ...gear, name: ' a\tb\n' }], 1],
-  'a name with code in it': [[{ ...gear, name: "Robert'); drop table orders;--" }], 1],
   'the largest quantity': [[{ ...gear, quantity: 10_000 }], 10_000],
   'the largest price': [[{ ...gear, price: 1_000_000_000 }], 1_000_000_000],
   'a free item together with another one': [[{ ...gear, price: 0 }, gear], 1],
   'the largest sum in one item': [[{ name: 'Gear', quantity: 10_000, price: 100_000_000 }], 1_000_000_000_000],
-  'the largest sum in a hundred': [many(100, { name: 'Gear', quantity: 10, price: 1_000_000_000 }), 1_000_000_000_000],
+  'the largest sum in a hundred items': [
+    many(100, { name: 'Gear', quantity: 10, price: 1_000_000_000 }),
+    1_000_000_000_000,
+  ],
   'a sum of odd numbers': [[{ name: 'Gear', quantity: 9_999, price: 99_999_999 }, gear], 999_899_990_002],
 }
 
-const unstorable = {
-  'U+0000': 'a\u0000b',
-  'half a pair': 'a\ud800b',
-  'another half': '\udc00',
-  'a wrong pair': '\udc00\ud800',
-}
-const noInteger = [-1, 0.5, 1.5, '1', '', null, true, [1], {}, 1e21, undefined]
+const noInteger = [-1, 0.5, '1', null, true, [1], 1e21, undefined]
 
 const list = 'items must be a list of 1 to 100 items'
 const sum = 'The sum of all items must be from 1 to 1000000000000'
@@ -57,10 +51,7 @@ const bad: readonly (readonly [sentence: string, items: readonly unknown[]])[] =
     'items[0].name must be at most 320 characters long',
     ['x'.repeat(321), `${balloon.repeat(160)}x`].map(name => [{ ...gear, name }]),
   ],
-  [
-    'items[0].name contains characters that are not allowed',
-    Object.values(unstorable).map(name => [{ ...gear, name }]),
-  ],
+  ['items[0].name contains characters that are not allowed', unstorable.map(name => [{ ...gear, name }])],
   [
     'items[0].quantity must be an integer from 1 to 10000',
     [0, 10_001, ...noInteger].map(quantity => [{ ...gear, quantity }]),

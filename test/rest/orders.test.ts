@@ -173,7 +173,7 @@ for (const kind of engineKinds) {
         const asked = {
           'User not found': [
             ...['', '/orders'].map(path => send(app, `GET /users/${bad}${path}`)),
-            send(app, `PATCH /users/${bad}`, { name: 'Mallory' }),
+            ...[{}, { name: 'Mallory' }].map(body => send(app, `PATCH /users/${bad}`, body)),
             send(app, `POST /users/${bad}/orders`, { items: someItems() }),
           ],
           'Order not found': [

@@ -5,33 +5,21 @@ import { sql } from '../../src/storage/sql.ts'
 import { startTestAppOn } from '../support/app.ts'
 import { engineKinds } from '../support/engines.ts'
 import { assertRefusal } from '../support/refusal.ts'
-import { bodyOf, createUser, send, sendText, somebody } from '../support/rest.ts'
+import { bodyOf, createUser, send, sendText, somebody, unstorable } from '../support/rest.ts'
 import { shared } from '../support/shared.ts'
 
 const required = 'Name and email required'
 /** One visible character that has length two in JavaScript. */
 const balloon = '🎈'
 const nothing = { missing: undefined, null: null, empty: '', blank: ' \t\n\u3000', number: 1, list: ['a'], object: {} }
-const unstorable = {
-  'U+0000': 'a\u0000b',
-  'half a pair': 'a\ud800b',
-  'another half': 'a\udc00',
-  'a wrong pair': '\udc00\ud800',
-}
 /** The first and last ones of each range, and those that terminals and logs obey. */
 const controls = ['\u0001', '\t', '\n', '\r', '\u001b', '\u001f', '\u007f', '\u0080', '\u0085', '\u009f']
 
 /** Values that a field must not have, in any request. */
 const badFields: Readonly<Record<keyof UserInput, readonly unknown[]>> = {
-  name: [
-    'x'.repeat(321),
-    `${balloon.repeat(160)}x`,
-    ...Object.values(unstorable),
-    ...controls.map(control => `a${control}b`),
-  ],
+  name: ['x'.repeat(321), `${balloon.repeat(160)}x`, ...unstorable, ...controls.map(control => `a${control}b`)],
   email: [
     'ada',
-    'ada.example.com',
     'a da@example.com',
     ' ada@example.com',
     'ada@example.com ',
@@ -41,7 +29,7 @@ const badFields: Readonly<Record<keyof UserInput, readonly unknown[]>> = {
     'ada\u0085@example.com',
     'ada\u00a0@example.com',
     `${'x'.repeat(309)}@example.com`,
-    ...Object.values(unstorable).map(text => `${text}@example.com`),
+    ...unstorable.map(text => `${text}@example.com`),
   ],
   age: [-1, 1.5, '30', 151, true, [30], {}, '', -0.5, 1e21],
   avatar: [
@@ -53,23 +41,14 @@ const badFields: Readonly<Record<keyof UserInput, readonly unknown[]>> = {
     'javascript:alert(1)',
     'data:image/png;base64,AA',
     'https://',
-    'https:/example.com',
     ' https://example.com',
     1,
     true,
     ['https://example.com'],
     `https://example.com/${'x'.repeat(2029)}`,
-    ...[...Object.values(unstorable), ...controls].map(text => `https://example.com/${text}b`),
+    ...[...unstorable, ...controls].map(text => `https://example.com/${text}b`),
   ],
-  password: [
-    '',
-    '1234567',
-    'x'.repeat(129),
-    12345678,
-    true,
-    ['12345678'],
-    ...Object.values(unstorable).map(text => text.repeat(8)),
-  ],
+  password: ['', '1234567', 'x'.repeat(129), 12345678, true, ['12345678'], ...unstorable.map(text => text.repeat(8))],
 }
 
 /** Extreme valid values of a field. They are stored unchanged. */
@@ -119,7 +98,7 @@ for (const kind of engineKinds) {
     })
 
     for (const [field, values] of kind.kind === 'sqlite' ? Object.entries(badFields) : []) {
-      it(`R-ERR-6: a bad ${field} is refused with a 400 that names it, by POST, PUT and PATCH, and changes nothing`, async () => {
+      it(`R-ERR-6: a bad ${field} is refused with a 400 that names it, by POST, PUT and PATCH, also of an absent user, and changes nothing`, async () => {
         const known = await createUser(app)
         const before = await everyone()
         for (const value of values) {
@@ -128,6 +107,8 @@ for (const kind of engineKinds) {
             [`PUT /users/${known.id}`]: { ...somebody(), [field]: value },
             'PUT /users/4711': { ...somebody(), [field]: value },
             [`PATCH /users/${known.id}`]: { name: 'Changed', [field]: value },
+            'PATCH /users/4711': { [field]: value },
+            'PATCH /users/abc': { [field]: value },
           }
           for (const [line, body] of Object.entries(requests)) {
             const response = await send(app, line, body)
@@ -179,46 +160,27 @@ for (const kind of engineKinds) {
       assert.equal((await send(app, 'POST /tokens', { email: full.email, password: 'right password' })).status, 200)
     })
 
-    it('id, role, createdAt and unknown fields of a body are ignored', async () => {
-      const values = somebody()
-      const createdAt = '2000-01-01T00:00:00.000Z'
-      const more = { id: 77, role: 'admin', createdAt, token_mark: 'm', passwordHash: 'h', x: {} }
-      const created = bodyOf(await send(app, 'POST /users', { ...values, ...more }), 201)
-      assert.deepEqual(created, { id: created.id, ...values })
-      const line = `/users/${created.id}`
-      assert.deepEqual(bodyOf(await send(app, `PUT ${line}`, { ...values, ...more })), created)
-      assert.deepEqual(bodyOf(await send(app, `PATCH ${line}`, more)), created)
-      assertRefusal(await send(app, 'GET /users/77'), 404)
-      const kept = sql`select id from users
-        where role = 'member' and password_hash is null and token_mark <> 'm' and created_at > '2001' and id = ${created.id}`
-      assert.deepEqual(await app.engine.read(kept), [[created.id]])
-    })
-
-    it('fields named like properties of Object.prototype are ignored like any unknown one, by POST, PUT and PATCH', async () => {
-      for (const poison of [
+    it('id, role, createdAt, unknown fields and those named like properties of Object.prototype are ignored, by POST, PUT and PATCH', async () => {
+      for (const more of [
+        '"id":77,"role":"admin","createdAt":"2000-01-01T00:00:00.000Z","token_mark":"m","passwordHash":"h","x":{}',
         '"__proto__":{"age":1,"role":"admin"}',
         '"\\u005f_proto__":{"age":1}',
         '"constructor":{"prototype":{"age":1}}',
         '"toString":1,"hasOwnProperty":null,"valueOf":"x"',
       ]) {
         const { name, email } = somebody()
-        const text = `{${poison},"name":"${name}","email":"${email}"}`
+        const text = `{${more},"name":"${name}","email":"${email}"}`
         const created = bodyOf(await sendText(app, 'POST /users', text), 201)
         assert.deepEqual(created, { id: created.id, name, email })
         for (const method of ['PUT', 'PATCH'])
           assert.deepEqual(bodyOf(await sendText(app, `${method} /users/${created.id}`, text)), created)
-        for (const without of [`{"__proto__":${text}}`, `{${poison}}`])
+        const kept = sql`select id from users where role = 'member' and password_hash is null
+          and token_mark <> 'm' and created_at > '2001' and id = ${created.id}`
+        assert.deepEqual(await app.engine.read(kept), [[created.id]])
+        for (const without of [`{"__proto__":${text}}`, `{${more}}`])
           assertRefusal(await sendText(app, 'POST /users', without), 400, required)
       }
-    })
-
-    it('PATCH reports a bad body before an absent user: 400, then 404', async () => {
-      for (const id of ['123456789', 'abc']) {
-        assertRefusal(await send(app, `PATCH /users/${id}`, { age: -1 }), 400)
-        assertRefusal(await send(app, `PATCH /users/${id}`, []), 400)
-        assertRefusal(await send(app, `PATCH /users/${id}`, { age: 1 }), 404, 'User not found')
-        assertRefusal(await send(app, `PATCH /users/${id}`, {}), 404, 'User not found')
-      }
+      assertRefusal(await send(app, 'GET /users/77'), 404)
     })
   })
 }

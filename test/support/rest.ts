@@ -144,6 +144,9 @@ export function wasReplayed({ headers }: RawResponse): boolean {
   return header === 'true'
 }
 
+/** Texts that cannot be stored: with U+0000, and with a surrogate that has no other half. */
+export const unstorable = ['a\u0000b', 'a\ud800b', 'a\udc00', '\udc00\ud800']
+
 /** Invalid ids: not a plain integer, or above the largest exact integer. */
 export const impossibleIds: readonly string[] = [
   ...['abc', '0', '01', '-1', '+1', '1.5', '1.0', '1e0', '0x1', '1%20', '%201', '1%0A', '1%00', '%D9%A1', 'undefined'],
