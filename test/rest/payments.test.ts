@@ -29,19 +29,12 @@ const badAmount = 'amount must be a number above 0, at most 1000000000000, with 
 const goodAmounts: readonly (readonly [written: string, cents: number, returned: string])[] = [
   ['0.01', 1, '0.01'],
   ['1e-2', 1, '0.01'],
-  ['0.29', 29, '0.29'],
   ['0.57', 57, '0.57'],
-  ['1', 100, '1'],
   ['1.10', 110, '1.1'],
   ['4.35', 435, '4.35'],
-  ['5.0000', 500, '5'],
-  ['1e2', 10_000, '100'],
   ['1.005E+3', 100_500, '1005'],
-  ['1234567.89', 123_456_789, '1234567.89'],
   ['90071992547.41', 9_007_199_254_741, '90071992547.41'],
-  ['999999999999.98', 99_999_999_999_998, '999999999999.98'],
   ['999999999999.99', 99_999_999_999_999, '999999999999.99'],
-  ['1000000000000', 100_000_000_000_000, '1000000000000'],
   ['1e12', 100_000_000_000_000, '1000000000000'],
   ['1.0000000000000001', 100, '1'], // what JavaScript reads
 ]
@@ -53,15 +46,12 @@ const badAmounts: readonly string[] = [
 ]
 
 /** A number of cents, in the usual notation. */
-function written(cents: number): string {
-  const digits = String(cents).padStart(3, '0')
-  return `${digits.slice(0, -2)}.${digits.slice(-2)}`
-}
+const written = (cents: number) => String(cents).padStart(3, '0').replace(/..$/, '.$&')
 
+const mostCents = 100_000_000_000_000
 const anyCents = fc.oneof(
-  fc.integer({ min: 1, max: 100_000_000_000_000 }),
-  fc.integer({ min: 1, max: 1_000_000 }),
-  fc.integer({ min: 99_999_999_000_000, max: 100_000_000_000_000 }),
+  ...[mostCents, 1_000_000].map(max => fc.integer({ min: 1, max })),
+  fc.integer({ min: mostCents - 1_000_000, max: mostCents }),
 )
 
 for (const kind of engineKinds) {
@@ -90,8 +80,7 @@ for (const kind of engineKinds) {
       assert.equal(response.body, `{"id":${id},"amount":12.34,"order_id":null,"created_at":"${createdAt}"}`)
       assert.equal(response.headers.get('location'), `/payments/${id}`)
       assert.equal(wasReplayed(response), false)
-      const read = await send(app, `GET ${response.headers.get('location')}`)
-      assert.deepEqual([read.status, read.body], [200, response.body])
+      assert.equal((await send(app, `GET /payments/${id}`)).body, response.body)
     })
 
     for (const [amount, cents, returned] of goodAmounts) {
@@ -110,8 +99,8 @@ for (const kind of engineKinds) {
     it('R-ERR-6: any other amount is refused with 400, and its key can be used again', async () => {
       const key = usedKey()
       const before = await countPayments(app.engine)
-      for (const amount of badAmounts) assertRefusal(await payText(key, `{"amount":${amount}}`), 400, badAmount)
-      for (const body of ['{}', '{"Amount":5}', '{"items":[]}']) assertRefusal(await payText(key, body), 400, badAmount)
+      for (const body of [...badAmounts.map(amount => `{"amount":${amount}}`), '{}', '{"Amount":5}'])
+        assertRefusal(await payText(key, body), 400, badAmount)
       assert.equal(await countPayments(app.engine), before)
       const response = await payText(key, '{"amount":5}')
       assert.deepEqual([response.status, wasReplayed(response)], [201, false])
@@ -145,7 +134,7 @@ test('every amount from 0.01 to 10^12 is decoded exactly, in every notation, and
       assert.equal(JSON.stringify(cents / 100), written(cents).replace(/\.?0+$/, ''))
     }
     refused(`${written(cents)}${last}`)
-    refused(`${cents + 100_000_000_000_000}e-2`)
+    refused(`${cents + mostCents}e-2`)
   })
   fc.assert(property, { numRuns: runs(1_000, 50_000) })
 })

@@ -4,89 +4,77 @@ import { prefixes } from '../../src/rest/serve.ts'
 import { operations } from '../http/openapi.ts'
 import { loggedSecret } from '../mail/mail-server.ts'
 import { startTestApp } from '../support/app.ts'
-import { ask, type RawResponse } from '../support/http.ts'
 import { assertRefusal } from '../support/refusal.ts'
-import { keyHeader, logIn, newKey, send, sendText, somebody, someItems } from '../support/rest.ts'
+import {
+  atOnce,
+  createMember,
+  createOrder,
+  createUser,
+  keyHeader,
+  logIn,
+  newKey,
+  send,
+  sendText,
+  somebody,
+  someItems,
+} from '../support/rest.ts'
 import { shared } from '../support/shared.ts'
 
-type App = Awaited<ReturnType<typeof startTestApp>>
+/** A request: its documented operation, its path, the status of its answer, and more. */
+type Call = readonly [operation: string, path: string, status: number, more?: More]
 
-/** A request of the HTTP interface: its documented operation, its path, its body, and the status of its answer. */
-interface Call {
-  readonly operation: string
-  readonly path: string
+interface More {
   readonly body?: object
   readonly token?: string
-  readonly key?: string
-  readonly status: number
+  readonly headers?: Readonly<Record<string, string>>
 }
 
+type App = Awaited<ReturnType<typeof startTestApp>>
 const password = 'right password'
 
-function call(app: App, { operation, path, body, token, key }: Call): Promise<RawResponse> {
-  const [method = ''] = operation.split(' ')
-  const headers = {
-    ...(body !== undefined && { 'content-type': 'application/json' }),
-    ...(token !== undefined && { authorization: `Bearer ${token}` }),
-    ...(key !== undefined && keyHeader(key)),
-  }
-  return ask(app.url + path, { method, headers, ...(body !== undefined && { body: JSON.stringify(body) }) })
-}
-
-/** A user with a token and an order, for the calls below. */
-async function cast(app: App) {
-  const read = async (line: string, body: object) => JSON.parse((await send(app, line, body)).body)
-  const { email } = somebody()
-  const { id } = await read('POST /users', { name: 'Ann', email, password })
-  const { token } = await read('POST /tokens', { email, password })
-  const order = async () => (await read(`POST /users/${id}/orders`, { items: someItems() })).id
-  return { id, email, token, pending: await order(), paid: await order(), cancelled: await order() }
-}
-
 /** One success of every operation, in an order in which all succeed, and one refusal of each kind. */
-async function calls(app: App, prefix: string): Promise<readonly Call[]> {
-  const { id, email, token, pending, paid, cancelled } = await cast(app)
+async function calls(app: App): Promise<readonly Call[]> {
+  const { id, email, token } = await createMember(app)
+  const [pending, paid, cancelled] = await atOnce(3, async () => (await createOrder(app, id)).id)
   await send(app, 'POST /password-resets', { email })
-  const secret = `${prefix}/password-resets/${await loggedSecret(app.logs, email)}`
+  const secret = `/password-resets/${await loggedSecret(app.logs, email)}`
   const admin = await logIn(app, 'ada@example.com', 'demo-password')
-  const user = `${prefix}/users/${id}`
-  const one = { operation: 'GET /users/{id}', status: 404 }
-  const payment = { operation: 'POST /payments', path: `${prefix}/payments`, body: { amount: 5 }, key: newKey() }
-  const pay = { operation: 'POST /orders/{id}/payment', path: `${prefix}/orders/${paid}/payment` }
+  const [user, order] = [`/users/${id}`, (which?: number) => `/orders/${which}`]
+  const payment = { body: { amount: 5 }, headers: keyHeader(newKey()) }
   return [
-    { operation: 'GET /users', path: `${prefix}/users`, status: 200 },
-    { operation: 'POST /users', path: `${prefix}/users`, body: somebody(), status: 201 },
-    { operation: 'GET /users/me', path: `${prefix}/users/me`, token, status: 200 },
-    { operation: 'GET /users/{id}', path: user, status: 200 },
-    { operation: 'PUT /users/{id}', path: user, body: { name: 'Ann', email, age: 30 }, status: 200 },
-    { operation: 'PATCH /users/{id}', path: user, body: { age: 31 }, status: 200 },
-    { operation: 'GET /users/{id}/role', path: `${user}/role`, token: admin, status: 200 },
-    { operation: 'PUT /users/{id}/role', path: `${user}/role`, token: admin, body: { role: 'member' }, status: 200 },
-    { operation: 'POST /tokens', path: `${prefix}/tokens`, body: { email, password }, status: 200 },
-    { operation: 'GET /users/{id}/orders', path: `${user}/orders`, status: 200 },
-    { operation: 'POST /users/{id}/orders', path: `${user}/orders`, body: { items: someItems() }, status: 201 },
-    { operation: 'GET /orders', path: `${prefix}/orders?limit=1&sort=-id`, status: 200 },
-    { operation: 'GET /orders/{id}', path: `${prefix}/orders/${pending}`, status: 200 },
-    { operation: 'GET /orders/{id}/items', path: `${prefix}/orders/${pending}/items`, status: 200 },
-    { ...pay, status: 200 },
-    { operation: 'GET /orders/{id}/tracking', path: `${prefix}/orders/${paid}/tracking`, status: 200 },
-    { operation: 'DELETE /orders/{id}', path: `${prefix}/orders/${cancelled}`, status: 204 },
-    { ...payment, status: 201 },
-    { ...payment, status: 200 },
-    { operation: 'GET /payments', path: `${prefix}/payments?limit=1`, status: 200 },
-    { operation: 'GET /payments/{id}', path: `${prefix}/payments/1`, status: 200 },
-    { ...pay, status: 409 },
-    { operation: 'POST /users', path: `${prefix}/users`, body: {}, status: 400 },
-    { operation: 'POST /users', path: `${prefix}/users`, body: { ...somebody(), email, password }, status: 409 },
-    { operation: 'GET /users/me', path: `${prefix}/users/me`, status: 401 },
-    { operation: 'PATCH /users/{id}', path: user, body: { password: 'another password' }, status: 401 },
-    { ...one, path: `${prefix}/users/987654321` },
-    { ...one, path: `${prefix}/nothing` },
-    { operation: 'DELETE /users', path: `${prefix}/users`, status: 405 },
-    { operation: 'DELETE /tokens', path: `${prefix}/tokens`, token, status: 204 },
-    { operation: 'POST /password-resets', path: `${prefix}/password-resets`, body: { email }, status: 202 },
-    { operation: 'PUT /password-resets/{secret}', path: secret, body: { password }, status: 204 },
-    { operation: 'DELETE /users/{id}', path: user, status: 204 },
+    ['GET /users', '/users', 200],
+    ['POST /users', '/users', 201, { body: somebody() }],
+    ['GET /users/me', '/users/me', 200, { token }],
+    ['GET /users/{id}', user, 200],
+    ['PUT /users/{id}', user, 200, { body: { name: 'Ann', email, age: 30 } }],
+    ['PATCH /users/{id}', user, 200, { body: { age: 31 } }],
+    ['GET /users/{id}/role', `${user}/role`, 200, { token: admin }],
+    ['PUT /users/{id}/role', `${user}/role`, 200, { token: admin, body: { role: 'member' } }],
+    ['POST /tokens', '/tokens', 200, { body: { email, password } }],
+    ['GET /users/{id}/orders', `${user}/orders`, 200],
+    ['POST /users/{id}/orders', `${user}/orders`, 201, { body: { items: someItems() } }],
+    ['GET /orders', '/orders?limit=1&sort=-id', 200],
+    ['GET /orders/{id}', order(pending), 200],
+    ['GET /orders/{id}/items', `${order(pending)}/items`, 200],
+    ['POST /orders/{id}/payment', `${order(paid)}/payment`, 200],
+    ['GET /orders/{id}/tracking', `${order(paid)}/tracking`, 200],
+    ['DELETE /orders/{id}', order(cancelled), 204],
+    ['POST /payments', '/payments', 201, payment],
+    ['POST /payments', '/payments', 200, payment],
+    ['GET /payments', '/payments?limit=1', 200],
+    ['GET /payments/{id}', '/payments/1', 200],
+    ['POST /orders/{id}/payment', `${order(paid)}/payment`, 409],
+    ['POST /users', '/users', 400, { body: {} }],
+    ['POST /users', '/users', 409, { body: { ...somebody(), email, password } }],
+    ['GET /users/me', '/users/me', 401],
+    ['PATCH /users/{id}', user, 401, { body: { password: 'another password' } }],
+    ['GET /users/{id}', '/users/987654321', 404],
+    ['GET /users/{id}', '/nothing', 404],
+    ['DELETE /users', '/users', 405],
+    ['DELETE /tokens', '/tokens', 204, { token }],
+    ['POST /password-resets', '/password-resets', 202, { body: { email } }],
+    ['PUT /password-resets/{secret}', secret, 204, { body: { password } }],
+    ['DELETE /users/{id}', user, 204],
   ]
 }
 
@@ -100,11 +88,12 @@ describe('Every route', () => {
     const name = prefix === '' ? 'at the root' : `under ${prefix}`
 
     it(`R-API-2, R-ERR-3, R-ERR-4: every operation has its status, every answer with a body is JSON and has that Content-Type, and its links are those at the root, ${name}`, async () => {
-      const all = await calls(app, prefix)
-      for (const each of all) {
-        const { status, headers, body } = await call(app, each)
-        const what = `${each.operation}, ${each.path}: ${body}`
-        assert.equal(status, each.status, what)
+      const all = await calls(app)
+      for (const [operation, path, expected, { body: sent, token, headers: own } = {}] of all) {
+        const line = operation.replace(/ .*/, ` ${prefix}${path}`)
+        const { status, headers, body } = await sendText(app, line, sent && JSON.stringify(sent), token, own)
+        const what = `${operation}, ${path}: ${body}`
+        assert.equal(status, expected, what)
         assert.doesNotMatch(JSON.stringify([...headers]) + body, /\/api\b/, `${what}: links have no prefix`)
         if (status === 204) {
           assert.deepEqual([body, headers.get('content-type')], ['', undefined], what)
@@ -113,27 +102,29 @@ describe('Every route', () => {
         assert.equal(headers.get('content-type'), 'application/json; charset=utf-8', what)
         assert.doesNotThrow(() => JSON.parse(body), what)
       }
-      const succeeded = new Set(all.filter(({ status }) => status < 300).map(({ operation }) => operation))
+      const succeeded = new Set(all.filter(([, , status]) => status < 300).map(([operation]) => operation))
       assert.deepEqual([...succeeded].sort(), documented.sort(), 'every operation was called')
     })
   }
 
   it('a body that is not an object, or is missing, is refused with 400 by every operation that needs one', async () => {
-    const { id } = await cast(app)
+    const { id } = await createUser(app)
     const [required, object] = ['Name and email required', 'Request body must be a JSON object']
     const lines = {
       ...{ 'POST /users': required, [`PUT /users/${id}`]: required, [`PATCH /users/${id}`]: object },
       ...{ [`POST /users/${id}/orders`]: object, 'POST /payments': object },
     }
-    const before = await Promise.all(['/users', '/orders', '/payments'].map(path => send(app, `GET ${path}`)))
+    const listed = async () => {
+      const answers = await Promise.all(['/users', '/orders', '/payments'].map(path => send(app, `GET ${path}`)))
+      return answers.map(({ body }) => body)
+    }
+    const before = await listed()
     for (const [line, error] of Object.entries(lines)) {
       for (const text of ['null', '[]', '"x"', '5', 'true', '[{"name":"A","email":"a@b","amount":5}]', '', undefined]) {
-        const response = await sendText(app, line, text, undefined, keyHeader(newKey()))
-        assertRefusal(response, 400, error)
+        assertRefusal(await sendText(app, line, text, undefined, keyHeader(newKey())), 400, error)
       }
     }
-    const now = await Promise.all(['/users', '/orders', '/payments'].map(path => send(app, `GET ${path}`)))
-    for (const [at, { body }] of now.entries()) assert.equal(body, before[at]?.body)
+    assert.deepEqual(await listed(), before)
   })
 
   it('a method that a path does not have answers 405 with exactly the allowed ones, under both prefixes', async () => {
