@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, describe, it, test } from 'node:test'
-import { type Statement, sql } from '../../src/storage/sql.ts'
+import { sql } from '../../src/storage/sql.ts'
 import { startTestApp, startTestAppOn } from '../support/app.ts'
 import { engineKinds } from '../support/engines.ts'
 import { assertRefusal } from '../support/refusal.ts'
@@ -20,6 +20,7 @@ import {
   send,
   somebody,
   someItems,
+  type UserBody,
   wasReplayed,
 } from '../support/rest.ts'
 import { shared } from '../support/shared.ts'
@@ -41,18 +42,10 @@ function representation(order: OrderBody, status: 'pending_payment' | 'shipped',
   return `{"id":${id},"status":"${status}","amount":${amount},"created_at":"${created_at}","user_id":${userId},"_links":{"self":{"href":"${self}"},${actions}}}`
 }
 
-function links(rels: Readonly<Record<string, string>>): string {
-  return Object.entries(rels)
-    .map(([rel, address]) => `<${address}>; rel="${rel}"`)
-    .join(', ')
-}
-
 for (const kind of engineKinds) {
   describe(`Orders on ${kind.name}`, { skip: kind.skip }, () => {
     after(() => assertLedger(app.engine))
     const app = shared(() => startTestAppOn(kind, { RATE_LIMIT_MAX: '0' }))
-
-    const rows = async (statement: Statement) => Number((await app.engine.read(statement))[0]?.[0])
 
     it('R-ORD-1, R-ORD-2, R-ORD-3, R-ORD-4, R-ORD-5, R-ORD-6, R-ORD-7, R-ORD-8: POST /users/<user_id>/orders answers 201 with exactly id, status, amount, which is the sum of the items, its time and user, and the links self, pay and cancel, and its Location', async () => {
       const user = await createUser(app)
@@ -74,11 +67,9 @@ for (const kind of engineKinds) {
       const [user, other] = [await createUser(app), await createUser(app)]
       const path = `/users/${user.id}/orders`
       assert.equal((await send(app, `GET ${path}`)).body, '[]')
-      const ids: number[] = []
-      for (const buyer of [user, other, user, user]) {
-        const { id } = await createOrder(app, buyer.id)
-        if (buyer === user) ids.push(id)
-      }
+      const order = async (buyer: UserBody) => (await createOrder(app, buyer.id)).id
+      const [first] = [await order(user), await order(other)]
+      const ids = [first, await order(user), await order(user)]
       bodyOf(await payOrder(app, ids[1] ?? 0))
       const response = await send(app, `GET ${path}`)
       const each = await Promise.all(ids.map(async id => (await send(app, `GET /orders/${id}`)).body))
@@ -96,11 +87,8 @@ for (const kind of engineKinds) {
       const { id } = await createOrder(app, (await createUser(app)).id, items)
       const listed = bodyOf<{ id: number }[]>(await send(app, `GET /orders/${id}/items`))
       const ids = listed.map(item => item.id)
-      assert.deepEqual(
-        listed,
-        items.map((item, index) => ({ id: ids[index], ...item })),
-      )
-      assert.deepEqual(Object.keys(listed[0] ?? {}), ['id', 'name', 'quantity', 'price'])
+      const expected = items.map((item, index) => ({ id: ids[index], ...item }))
+      assert.equal(JSON.stringify(listed), JSON.stringify(expected))
       assert.ok(ids.every(Number.isSafeInteger) && new Set(ids).size === 3)
       bodyOf(await payOrder(app, id))
       assert.deepEqual(bodyOf(await send(app, `GET /orders/${id}/items`)), listed)
@@ -122,11 +110,12 @@ for (const kind of engineKinds) {
       assert.notEqual(bodyOf<typeof record>(await send(app, `GET /orders/${other.id}/tracking`)).number, record.number)
     })
 
-    it('R-ORD-3, R-ORD-9, R-ORD-10, R-ORD-13: POST /orders/<order_id>/payment pays the amount, ships the order, which then has the links self and track, and links to the payment', async () => {
+    it('R-ORD-3, R-ORD-9, R-ORD-10, R-ORD-13: POST /orders/<order_id>/payment pays the amount, whatever its body is, ships the order, which then has the links self and track, and links to the payment', async () => {
       const user = await createUser(app)
       const [order, bystander] = [await createOrder(app, user.id), await createOrder(app, user.id)]
       const payments = await countPayments(app.engine)
-      const response = await payOrder(app, order.id)
+      const ignored = { amount: 1, order_id: bystander.id, items: [] }
+      const response = await send(app, `POST /orders/${order.id}/payment`, ignored)
       assert.equal(response.status, 200)
       assert.equal(response.body, representation(order, 'shipped', user.id))
       assert.equal((await send(app, `GET /orders/${order.id}`)).body, response.body)
@@ -142,13 +131,6 @@ for (const kind of engineKinds) {
       await assertLedger(app.engine)
     })
 
-    it("the body of an order's payment is ignored, even if it contains an amount", async () => {
-      const { id, amount } = await createOrder(app, (await createUser(app)).id)
-      const response = await send(app, `POST /orders/${id}/payment`, { amount: 1, order_id: absent, items: [] })
-      assert.equal(bodyOf<OrderBody>(response).amount, amount)
-      assert.equal(bodyOf<PaymentBody>(await send(app, `GET ${paymentLinkOf(response)}`)).amount, amount)
-    })
-
     it('R-ORD-14, R-API-9: DELETE cancels an unpaid order with its items, and answers 204 each time', async () => {
       const user = await createUser(app)
       const [order, other] = [await createOrder(app, user.id), await createOrder(app, user.id)]
@@ -160,7 +142,7 @@ for (const kind of engineKinds) {
         }
         assertRefusal(await payOrder(app, order.id), 404, 'Order not found')
       }
-      assert.equal(await rows(sql`select count(*) from order_items where order_id = ${order.id}`), 0)
+      assert.deepEqual(await app.engine.read(sql`select id from order_items where order_id = ${order.id}`), [])
       assert.deepEqual(bodyOf(await send(app, `GET /users/${user.id}/orders`)), [other])
       assert.equal(bodyOf<unknown[]>(await send(app, `GET /orders/${other.id}/items`)).length, 2)
       assert.equal((await send(app, `DELETE /orders/${absent}`)).status, 204)
@@ -191,41 +173,25 @@ for (const kind of engineKinds) {
         if (bad !== String(absent)) assertRefusal(await send(app, `PUT /users/${bad}`, somebody()), 400)
       }
       assert.deepEqual(await everything(app.engine), before)
-      for (const line of [
-        'GET /orders/',
-        'DELETE /orders/',
-        'GET /orders//items',
-        'POST /orders//payment',
-        'GET /payments/',
-      ])
-        assertRefusal(await send(app, line), 404, 'Not found')
-      for (const method of ['GET', 'PUT', 'PATCH', 'DELETE'])
-        assertRefusal(await send(app, `${method} /users/`), 404, 'Not found')
+      const users = ['GET', 'PUT', 'PATCH', 'DELETE'].map(method => `${method} /users/`)
+      const orders = ['GET /orders/', 'DELETE /orders/', 'GET /orders//items', 'POST /orders//payment']
+      for (const line of [...users, ...orders, 'GET /payments/']) assertRefusal(await send(app, line), 404, 'Not found')
     })
 
     it('R-API-6: GET changes nothing and repeated it gives the same answer, and HEAD gives the same headers', async () => {
       const user = await createUser(app)
       const [pending, shipped] = [await createOrder(app, user.id), await createOrder(app, user.id)]
       const payment = paymentLinkOf(await payOrder(app, shipped.id))
+      const ofUser = ['', '/orders', '/orders?limit=1'].map(path => `/users/${user.id}${path}`)
       const paths = [
-        ...[
-          '/users',
-          '/users?limit=1',
-          `/users/${user.id}`,
-          `/users/${user.id}/orders`,
-          `/users/${user.id}/orders?limit=1`,
-          payment,
-        ],
+        ...['/users', '/users?limit=1', ...ofUser, payment, `/orders/${shipped.id}/tracking`],
         ...[pending, shipped].flatMap(({ id }) => [`/orders/${id}`, `/orders/${id}/items`]),
-        ...[`/orders/${shipped.id}/tracking`, '/users/123456789', '/users?limit=0'],
+        ...['/users/123456789', '/users?limit=0'],
       ]
       const before = await everything(app.engine)
       for (const path of paths) {
-        const [one, again, head] = [
-          await send(app, `GET ${path}`),
-          await send(app, `GET ${path}`),
-          await send(app, `HEAD ${path}`),
-        ]
+        const [one, again] = [await send(app, `GET ${path}`), await send(app, `GET ${path}`)]
+        const head = await send(app, `HEAD ${path}`)
         assert.equal(again.body, one.body, path)
         assert.deepEqual([head.status, head.body], [one.status, ''], path)
         for (const name of ['content-type', 'content-length', 'link']) {
@@ -245,10 +211,8 @@ for (const kind of engineKinds) {
     const boss = await createUser(app, { password: 'right password' })
     await app.engine.write('setRole', { id: boss.id }, 'admin', 'a new version')
     const admin = await logIn(app, boss.email, 'right password')
-    const [pending, shipped] = [
-      await createOrder(app, user.id, someItems(), user.token),
-      await createOrder(app, user.id, someItems(), user.token),
-    ]
+    const order = () => createOrder(app, user.id, someItems(), user.token)
+    const [pending, shipped] = [await order(), await order()]
     const ofOrder = paymentLinkOf(await payOrder(app, shipped.id, 'k', user.token))
     const paid = bodyOf<PaymentBody>(await pay(app, 'k', { amount: 12.34 }, user.token), 201)
     const paths = [
@@ -271,8 +235,7 @@ for (const kind of engineKinds) {
     assertRefusal(await send(app, `GET ${list}`, undefined, admin), 404, 'User not found')
     for (const path of paths) assertRefusal(await send(app, `GET ${path}`, undefined, user.token), 401)
 
-    const values = { ...somebody(), email, password: 'right password' }
-    bodyOf(await send(app, `PUT /users/${user.id}`, values, admin), 201)
+    bodyOf(await send(app, `PUT /users/${user.id}`, { name: 'Heir', email, password: 'right password' }, admin), 201)
     const heir = await logIn(app, email, 'right password')
     assert.equal((await send(app, `GET ${list}`, undefined, heir)).body, '[]')
     for (const path of paths) assertRefusal(await send(app, `GET ${path}`, undefined, heir), 404)
@@ -282,8 +245,6 @@ for (const kind of engineKinds) {
     const own = await pay(app, 'k', { amount: 12.34 }, heir)
     assert.notEqual(bodyOf<PaymentBody>(own, 201).id, paid.id)
     assert.deepEqual(await Promise.all(paths.map(path => read(path, admin))), after)
-    await assertLedger(app.engine)
-
     assert.equal(bodyOf<OrderBody>(await payOrder(app, pending.id, undefined, admin)).status, 'shipped')
     await assertLedger(app.engine)
   })
@@ -298,8 +259,6 @@ test('LINK_PREFIX is the prefix of every link in answers, and does not change th
       (await send(app, line, somebody())).headers.get('location') ?? '',
       /^https:\/\/shop\.example\/v1\/users\/\d+$/,
     )
-  const users = await send(app, 'GET /api/users?limit=1')
-  assert.ok(users.headers.get('link')?.startsWith(`<${prefix}/users?limit=1&after=${user.id}>; rel="next"`))
   const path = `/users/${user.id}/orders`
   const created = await send(app, `POST /api${path}`, { items: someItems() })
   const order = bodyOf<OrderBody>(created, 201)
@@ -308,10 +267,8 @@ test('LINK_PREFIX is the prefix of every link in answers, and does not change th
   assert.equal(created.body, representation(order, 'pending_payment', user.id, prefix))
   await createOrder(app, user.id)
   const page = await send(app, `GET ${path}?limit=1`)
-  assert.equal(
-    page.headers.get('link'),
-    links({ next: `${prefix}${path}?limit=1&after=${id}`, first: `${prefix}${path}?limit=1&offset=0` }),
-  )
+  const list = `<${prefix}${path}?limit=1`
+  assert.equal(page.headers.get('link'), `${list}&after=${id}>; rel="next", ${list}&offset=0>; rel="first"`)
   const paid = await payOrder(app, id)
   assert.equal(paid.body, representation(order, 'shipped', user.id, prefix))
   assert.equal(paymentLinkOf(paid), `${prefix}/payments/1`)

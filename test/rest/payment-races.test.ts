@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { DatabaseSync } from 'node:sqlite'
 import { afterEach, describe, it, test } from 'node:test'
 import { sql } from '../../src/storage/sql.ts'
-import { catalogue as anyStatement } from '../storage/contract-verbs.ts'
+import { execute } from '../faults/execute.ts'
 import { startTestApp, startTestAppOn } from '../support/app.ts'
 import { engineKinds, sqlite } from '../support/engines.ts'
 import type { RawResponse, Served } from '../support/http.ts'
@@ -10,6 +10,7 @@ import { tokenKeys } from '../support/keys.ts'
 import { assertRefusal } from '../support/refusal.ts'
 import {
   atOnce,
+  bodyOf,
   createMember,
   createOrder,
   createUser,
@@ -79,12 +80,7 @@ for (const kind of engineKinds) {
       const key = newKey()
       const before = await countPayments(app.engine)
       const answers = await atOnce(30, index => pay(either(index), key, { amount: index % 3 === 0 ? 5 : 0 }))
-      for (const [index, answer] of answers.entries()) {
-        if (answer.status !== 400) continue
-        assertRefusal(answer, 400)
-        assert.notEqual(index % 3, 0, 'a valid request was refused')
-      }
-      assertOnePayment(answers.filter(({ status }) => status !== 400))
+      assertOnePayment(answers.filter(({ status }, index) => status !== 400 || index % 3 === 0))
       assert.equal(await countPayments(app.engine), before + 1)
     })
 
@@ -111,8 +107,8 @@ for (const kind of engineKinds) {
       const key = newKey()
       await pay(app, key)
       const before = await countPayments(app.engine)
-      await using other = app.database.open(anyStatement)
-      await other.write('run', [sql`update idempotency_keys set expires_at = now_plus(-1) where key = ${key}`])
+      const expire = `update idempotency_keys set expires_at = '2000-01-01T00:00:00.000Z' where key = '${key}'`
+      await execute(app.database, expire)
       assertOnePayment(await atOnce(20, index => pay(either(index), key)))
       assert.equal(await countPayments(app.engine), before + 1)
     })
@@ -139,10 +135,8 @@ for (const kind of engineKinds) {
       assertOnePaidOrder(answers)
       assert.equal(await countPayments(app.engine), before + 1)
       const [first = assert.fail()] = answers
-      const { amount, order_id: orderId } = JSON.parse(
-        (await send(app, `GET ${paymentLinkOf(first)}`)).body,
-      ) as PaymentBody
-      assert.deepEqual([orderId, amount], [id, (JSON.parse(first.body) as OrderBody).amount])
+      const { amount, order_id: orderId } = bodyOf<PaymentBody>(await send(app, `GET ${paymentLinkOf(first)}`))
+      assert.deepEqual([orderId, amount], [id, bodyOf<OrderBody>(first).amount])
     })
 
     it('an order that is paid and cancelled at once is either paid and kept, or deleted without a payment', async t => {
@@ -150,17 +144,13 @@ for (const kind of engineKinds) {
       const ids = await atOnce(40, newOrder)
       const rounds = await atOnce(40, async round => {
         const id = ids[round] ?? 0
-        const requests = [
-          () => payOrder(either(round), id, round % 3 === 0 ? newKey() : undefined),
-          () => send(either(round + 1), `DELETE /orders/${id}`),
-        ]
-        if (round % 2 === 0) requests.reverse()
-        const answers = await Promise.all(requests.map(request => request()))
-        const [paid = assert.fail(), cancelled = assert.fail()] = round % 2 === 0 ? answers.reverse() : answers
-        return { id, paid, cancelled }
+        const pay = () => payOrder(either(round), id, round % 3 === 0 ? newKey() : undefined)
+        const early = round % 2 === 0 ? pay() : undefined
+        const cancelled = send(either(round + 1), `DELETE /orders/${id}`)
+        return [id, await (early ?? pay()), await cancelled] as const
       })
       let shipped = 0
-      for (const { id, paid, cancelled } of rounds) {
+      for (const [id, paid, cancelled] of rounds) {
         const now = await send(app, `GET /orders/${id}`)
         if (paid.status === 200) {
           shipped++
@@ -180,24 +170,20 @@ for (const kind of engineKinds) {
       for (let round = 0; round < 3; round++) {
         const user = await createMember(app)
         const ids = await atOnce(6, async () => (await createOrder(app, user.id)).id)
-        const requests = [
+        const requests: ((to: Served) => Promise<RawResponse>)[] = [
           ...ids.slice(0, 3).map(id => (to: Served) => payOrder(to, id, newKey(), user.token)),
           ...ids.slice(3).map(id => (to: Served) => payOrder(to, id)),
-          ...Array.from({ length: 8 }, () => (to: Served) => pay(to, newKey(), { amount: 5 }, user.token)),
-          ...Array.from(
-            { length: 2 },
-            () => (to: Served) => send(to, `POST /users/${user.id}/orders`, { items: someItems() }),
-          ),
+          ...Array(8).fill((to: Served) => pay(to, newKey(), { amount: 5 }, user.token)),
+          ...Array(2).fill((to: Served) => send(to, `POST /users/${user.id}/orders`, { items: someItems() })),
         ]
         requests.splice(round * 5, 0, to => send(to, `DELETE /users/${user.id}`))
         const answers = await Promise.all(requests.map((request, index) => request(either(index))))
-        for (const { status, body } of answers)
+        for (const { status, headers, body } of answers) {
           assert.ok([200, 201, 204, 401, 404].includes(status), `${status} ${body}`)
-        for (const { status, headers } of answers) {
           if (status === 201) assert.equal((await send(app, `GET ${headers.get('location')}`)).status, 200)
         }
         for (const id of ids.slice(3)) {
-          const { status } = JSON.parse((await send(app, `GET /orders/${id}`)).body) as OrderBody
+          const { status } = bodyOf<OrderBody>(await send(app, `GET /orders/${id}`))
           assert.equal(status, 'shipped', 'its payer was not deleted, so the order is paid')
         }
         const [left] = await app.engine.read(

@@ -3,10 +3,20 @@ import { beforeEach, describe, it } from 'node:test'
 import { sql } from '../../src/storage/sql.ts'
 import { execute } from '../faults/execute.ts'
 import { startTestApp, startTestAppOn } from '../support/app.ts'
-import { engineKinds } from '../support/engines.ts'
+import { engineKinds, sqlite } from '../support/engines.ts'
 import { tokenKeys } from '../support/keys.ts'
 import { assertRefusal } from '../support/refusal.ts'
-import { atOnce, bodyOf, createMember, impossibleIds, logIn, send, tally } from '../support/rest.ts'
+import {
+  atOnce,
+  bodyOf,
+  createMember,
+  impossibleIds,
+  logIn,
+  send,
+  somebody,
+  tally,
+  type UserBody,
+} from '../support/rest.ts'
 import { shared } from '../support/shared.ts'
 import { SocketClient } from '../support/sockets.ts'
 
@@ -84,3 +94,49 @@ for (const kind of engineKinds) {
     })
   })
 }
+
+/** Sign-up is closed from the start. The member and the admin are demo users, because no one can sign up. */
+async function startClosed(kind: (typeof engineKinds)[number], policy: 'open' | 'enforced') {
+  const app = await startTestAppOn(kind, { SIGN_UP: 'closed', ACCESS_POLICY: policy, DEMO_DATA: 'true' })
+  const login = (email: string) => logIn(app, email, 'demo-password')
+  return Object.assign(app, { admin: await login('ada@example.com'), member: await login('grace@example.com') })
+}
+
+describe('Closed sign-up', () => {
+  for (const policy of ['open', 'enforced'] as const) {
+    it(`lets only admins create users, by POST and by PUT, under the policy ${policy}`, async () => {
+      await using app = await startClosed(sqlite, policy)
+      const count = async () => bodyOf<UserBody[]>(await send(app, 'GET /users', undefined, app.admin)).length
+      const before = await count()
+      for (const line of ['POST /users', 'POST /api/users', 'PUT /users/77', 'PUT /api/users/9007199254740991']) {
+        assertRefusal(await send(app, line, somebody()), 401, 'Authentication required')
+        assertRefusal(await send(app, line, somebody(), app.member), 403, 'Not permitted')
+      }
+      assertRefusal(await send(app, 'POST /users', { name: '' }), 401)
+      assertRefusal(await send(app, 'POST /users', { name: '' }, app.member), 403)
+      assert.equal(await count(), before)
+      bodyOf(await send(app, 'POST /users', somebody(), app.admin), 201)
+      bodyOf(await send(app, 'PUT /users/77', somebody(), app.admin), 201)
+      assert.equal(await count(), before + 2)
+      // It does not change who may replace, change and delete users.
+      assert.equal((await send(app, 'PUT /users/2', somebody(), app.member)).status, 200)
+      assert.equal((await send(app, 'PATCH /users/2', { age: 9 }, app.member)).status, 200)
+      assert.equal((await send(app, 'PUT /users/3', somebody())).status, policy === 'open' ? 200 : 401)
+      assert.equal((await send(app, 'DELETE /users/2', undefined, app.member)).status, 204)
+      assertRefusal(await send(app, 'PUT /users/2', somebody(), app.member), 401, 'Invalid or expired token')
+    })
+  }
+
+  for (const kind of engineKinds) {
+    it(`no PUT of an anonymous caller creates a user again that is deleted at the same moment, on ${kind.name}`, {
+      skip: kind.skip,
+    }, async () => {
+      await using app = await startClosed(kind, 'open')
+      const puts = atOnce(16, () => send(app, 'PUT /users/4', somebody()))
+      const [answers, gone] = await Promise.all([puts, send(app, 'DELETE /users/4')])
+      assert.equal(gone.status, 204)
+      for (const { status } of answers) assert.ok(status === 200 || status === 401, String(status))
+      assertRefusal(await send(app, 'GET /users/4'), 404)
+    })
+  }
+})
