@@ -5,7 +5,6 @@ import { startTestAppOn } from '../support/app.ts'
 import { engineKinds } from '../support/engines.ts'
 import type { RawResponse, Served } from '../support/http.ts'
 import { assertRefusal } from '../support/refusal.ts'
-import type { OrderBody, PaymentBody, UserBody } from '../support/rest.ts'
 import {
   bodyOf,
   createMember,
@@ -13,9 +12,12 @@ import {
   createUser,
   impossibleIds,
   newKey,
+  type OrderBody,
+  type PaymentBody,
   pay,
   payOrder,
   send,
+  type UserBody,
 } from '../support/rest.ts'
 import { shared } from '../support/shared.ts'
 
@@ -30,18 +32,14 @@ for (const kind of engineKinds) {
     const get = (path: string) => send(app, `GET ${path}`)
 
     /** The ids of all pages. `between` is called between two pages. */
-    async function walk(
-      path: string,
-      between: () => Promise<unknown> = async () => {},
-      on: Served = app,
-    ): Promise<readonly number[]> {
+    async function walk(path: string, on: Served = app, between?: () => Promise<unknown>): Promise<readonly number[]> {
       const ids: number[] = []
       for (let next: string | undefined = path; next !== undefined; ) {
         const response = await send(on, `GET ${next}`)
         ids.push(...idsOf(response))
         assert.ok(ids.length < 100, 'the pages do not end')
         next = linkOf(response, 'next')
-        await between()
+        await between?.()
       }
       return ids
     }
@@ -56,7 +54,7 @@ for (const kind of engineKinds) {
         '/payments': async () => bodyOf<PaymentBody>(await pay(empty, newKey()), 201),
       }
       for (const [path, create] of Object.entries(lists)) {
-        const all = bodyOf<unknown[]>(await send(empty, `GET ${path}`))
+        const all = bodyOf<{ id: number }[]>(await send(empty, `GET ${path}`))
         while (all.length < 5) all.push(await create())
         const page = async (query: string, expected: readonly unknown[], rels: Readonly<Record<string, string>>) => {
           const response = await send(empty, `GET ${path}${query}`)
@@ -64,7 +62,7 @@ for (const kind of engineKinds) {
           const links = Object.entries(rels).map(([rel, address]) => `<${path}?limit=${address}>; rel="${rel}"`)
           assert.equal(response.headers.get('link') ?? '', links.join(', '), query)
         }
-        const after = (index: number) => `2&after=${(all[index] as { id: number }).id}`
+        const after = (index: number) => `2&after=${all[index]?.id}`
         const first = '2&offset=0'
         for (const query of ['', '?limit=5', '?limit=1000&offset=0', '?other=1&limit=5']) await page(query, all, {})
         await page('?limit=2', all.slice(0, 2), { next: after(1), first })
@@ -74,14 +72,14 @@ for (const kind of engineKinds) {
         await page('?limit=2&offset=100000', [], { prev: '2&offset=99998', first })
         await page(`?limit=${after(3)}`, all.slice(4), { first })
         await page('?offset=3', all.slice(3), { prev: '1000&offset=0', first: '1000&offset=0' })
-        const down = await walk(`${path}?sort=-id&limit=2`, async () => {}, empty)
-        assert.deepEqual(down, (all as { id: number }[]).map(({ id }) => id).reverse())
+        const down = await walk(`${path}?sort=-id&limit=2`, empty)
+        assert.deepEqual(down, all.map(({ id }) => id).reverse())
         const from = await send(empty, `GET ${path}?sort=-id&limit=2&after=${down[0]}`)
         assert.deepEqual(idsOf(from), down.slice(1, 3))
         assert.equal(linkOf(from, 'next'), `${path}?sort=-id&limit=2&after=${down[2]}`)
         assert.equal(linkOf(from, 'first'), `${path}?sort=-id&limit=2&offset=0`)
         assert.deepEqual(idsOf(await send(empty, `GET ${path}?sort=-id&limit=2&offset=1`)), down.slice(1, 3))
-        assert.deepEqual(await walk(`${path}?sort=id&limit=2`, async () => {}, empty), down.toReversed())
+        assert.deepEqual(await walk(`${path}?sort=id&limit=2`, empty), down.toReversed())
       }
     })
 
@@ -92,7 +90,7 @@ for (const kind of engineKinds) {
       await createOrder(app, (await createUser(app)).id)
       const [gone, ...kept] = orders.map(({ id }) => id) as [number, ...number[]]
       let created: number | undefined
-      const ids = await walk(`/users/${user.id}/orders?limit=2`, async () => {
+      const ids = await walk(`/users/${user.id}/orders?limit=2`, app, async () => {
         await send(app, `DELETE /orders/${gone}`)
         created ??= (await createOrder(app, user.id)).id
       })
@@ -133,16 +131,14 @@ for (const kind of engineKinds) {
 
     it('email finds the users with this e-mail, ignoring case, and no others', async () => {
       const shared = ['Zoë+Ünal@Example.com', 'zoë+ünal@example.COM', 'ZOË+ÜNAL@EXAMPLE.COM']
-      const users: UserBody[] = []
-      for (const email of shared) users.push(await createUser(app, { email }))
-      await createUser(app, { email: 'zoe+unal@example.com' })
-      await createUser(app, { email: 'zoë+ünal@example.com.evil.example' })
-      const ids = users.map(({ id }) => id)
+      const ids: number[] = []
+      for (const email of shared) ids.push((await createUser(app, { email })).id)
+      for (const email of ['zoe+unal@example.com', 'zoë+ünal@example.com.evil.example'])
+        await createUser(app, { email })
       const path = (email: string) => `/users?email=${encodeURIComponent(email)}`
       for (const email of [...shared, 'zoË+Ünal@example.com'])
         assert.deepEqual(idsOf(await get(path(email))), ids, email)
       assert.deepEqual(idsOf(await get(path('zoë%@example.com'))), [])
-      assert.deepEqual(idsOf(await get(path('nobody@example.com'))), [])
       const filter = 'email=zo%C3%AB%2B%C3%BCnal%40example.com'
       const page = await get(`/users?${filter}&limit=1&offset=1`)
       assert.deepEqual(idsOf(page), [ids[1]])
@@ -152,17 +148,19 @@ for (const kind of engineKinds) {
       assert.deepEqual(idsOf(await get(`/users?${filter}&after=${ids[0]}`)), ids.slice(1))
     })
 
-    it('email finds a user by the current e-mail, also after PUT and PATCH', async () => {
+    it('email finds a user by the current e-mail, also after PUT and PATCH, until it is deleted', async () => {
       const user = await createUser(app, { email: 'One@example.com' })
-      const find = async (email: string) => idsOf(await get(`/users?email=${email}`))
+      const found = async (former: string, email: string) => {
+        for (const [text, ids] of [[former, []] as const, [email, [user.id]] as const])
+          assert.deepEqual(idsOf(await get(`/users?email=${text}`)), ids, text)
+      }
       await send(app, `PATCH /users/${user.id}`, { email: 'Two@example.com' })
-      assert.deepEqual([await find('one@example.com'), await find('two@example.com')], [[], [user.id]])
+      await found('one@example.com', 'two@example.com')
       await send(app, `PUT /users/${user.id}`, { name: 'N', email: 'Three@example.com' })
-      assert.deepEqual([await find('two@example.com'), await find('three@example.com')], [[], [user.id]])
       await send(app, `PATCH /users/${user.id}`, { age: 3 })
-      assert.deepEqual(await find('THREE@example.com'), [user.id])
+      await found('two@example.com', 'THREE@example.com')
       await send(app, `DELETE /users/${user.id}`)
-      assert.deepEqual(await find('three@example.com'), [])
+      assert.deepEqual(idsOf(await get('/users?email=three@example.com')), [])
     })
 
     it('q finds the users whose name or e-mail begins with a text, ignoring case, each once, and pages go on', async () => {
@@ -219,20 +217,18 @@ for (const kind of engineKinds) {
 
     it('status lists only the orders with this status, in pages too', async () => {
       const user = await createUser(app)
-      const orders: OrderBody[] = []
-      for (let count = 0; count < 6; count++) orders.push(await createOrder(app, user.id))
-      for (const { id } of orders.filter((_, index) => index % 2 === 0)) await payOrder(app, id)
-      const [shipped, pending] = [0, 1].map(rest => orders.map(({ id }) => id).filter((_, index) => index % 2 === rest))
+      const [shipped, pending]: [number[], number[]] = [[], []]
+      for (const ids of [shipped, pending, shipped, pending, shipped, pending])
+        ids.push((await createOrder(app, user.id)).id)
+      for (const id of shipped) await payOrder(app, id)
       const path = `/users/${user.id}/orders?status=`
       assert.deepEqual(idsOf(await get(`${path}shipped`)), shipped)
       assert.deepEqual(idsOf(await get(`${path}pending_payment`)), pending)
       const page = await get(`${path}shipped&limit=1&offset=1`)
-      assert.deepEqual(idsOf(page), [shipped?.[1]])
-      assert.equal(linkOf(page, 'next'), `${path}shipped&limit=1&after=${shipped?.[1]}`)
+      assert.deepEqual(idsOf(page), [shipped[1]])
+      assert.equal(linkOf(page, 'next'), `${path}shipped&limit=1&after=${shipped[1]}`)
       assert.deepEqual(await walk(`${path}pending_payment&limit=1`), pending)
       assert.deepEqual(idsOf(await get(`${path}shipped&offset=3`)), [])
-      const nobody = await createUser(app)
-      assert.deepEqual(idsOf(await get(`/users/${nobody.id}/orders?status=shipped`)), [])
       assertRefusal(await get('/users/4711/orders?status=shipped'), 404, 'User not found')
     })
 
@@ -247,10 +243,8 @@ for (const kind of engineKinds) {
       await send(app, `DELETE /users/${gone.id}`)
       assert.notEqual(await etag(), before, 'the ETag belongs to another representation')
       const all = bodyOf<OrderBody[]>(await get(`/orders?sort=-id&limit=3`))
-      assert.deepEqual(
-        all.map(({ user_id }) => user_id),
-        [user.id, null, user.id],
-      )
+      const users = all.map(({ user_id }) => user_id)
+      assert.deepEqual(users, [user.id, null, user.id])
       for (const order of all) assert.deepEqual(bodyOf<OrderBody>(await get(`/orders/${order.id}`)), order)
       assert.deepEqual(idsOf(await get(`/orders?status=pending_payment&after=${start}`)), [first, third])
       const shipped = await get('/orders?status=shipped&sort=-id&limit=1')
@@ -263,10 +257,8 @@ for (const kind of engineKinds) {
       await payOrder(app, order.id)
       await pay(app, newKey())
       const newest = bodyOf<PaymentBody[]>(await get('/payments?sort=-id&limit=2'))
-      assert.deepEqual(
-        newest.map(({ order_id }) => order_id),
-        [null, order.id],
-      )
+      const orders = newest.map(({ order_id }) => order_id)
+      assert.deepEqual(orders, [null, order.id])
       for (const payment of newest) assert.deepEqual(bodyOf<PaymentBody>(await get(`/payments/${payment.id}`)), payment)
     })
   })
