@@ -14,8 +14,9 @@ export interface RawResponse {
 /** A connection on which the test controls every byte, for requests that `fetch` refuses to send. */
 export class RawConnection implements Disposable {
   readonly #socket: Socket
+  /** Whether the connection was reset instead of closed properly. */
+  wasReset = false
   #unread = ''
-  #reset = false
 
   static async open(port: number, localAddress = '127.0.0.1'): Promise<RawConnection> {
     const socket = connect({ port, host: '127.0.0.1', localAddress, allowHalfOpen: true })
@@ -32,7 +33,7 @@ export class RawConnection implements Disposable {
     })
     // A server that refuses a body may close while the client still sends. The answer before that counts.
     socket.on('error', () => {
-      this.#reset = true
+      this.wasReset = true
     })
     for (const event of ['end', 'close']) socket.on(event, () => socket.emit('news'))
   }
@@ -42,39 +43,23 @@ export class RawConnection implements Disposable {
     return this.#unread
   }
 
-  /** Whether the connection was reset instead of closed properly. */
-  get wasReset(): boolean {
-    return this.#reset
-  }
-
   write(bytes: string | Uint8Array): void {
     this.#socket.write(bytes)
   }
 
   /** The next whole answer. Fails if the server closes before it is complete. */
-  response(): Promise<RawResponse> {
-    return within(this.#response(), () => `a whole answer after ${JSON.stringify(this.#unread)}`)
-  }
-
-  async #response(): Promise<RawResponse> {
-    for (;;) {
-      const parsed = parseResponse(this.#unread, this.isOver)
-      if (parsed !== undefined) {
-        this.#unread = this.#unread.slice(parsed.length)
-        return parsed.response
-      }
-      if (this.isOver) throw new Error(`The connection closed without a whole answer: ${JSON.stringify(this.#unread)}`)
-      await once(this.#socket, 'news')
-    }
+  async response(): Promise<RawResponse> {
+    const parse = () => parseResponse(this.#unread, this.isOver)
+    await this.until(() => parse() !== undefined)
+    const parsed = parse()
+    if (parsed === undefined) throw new Error(`The connection closed without a whole answer: ${this.#unread}`)
+    this.#unread = this.#unread.slice(parsed.length)
+    return parsed.response
   }
 
   /** Waits until the server has closed, and returns the unread rest of its data. */
-  closed(): Promise<string> {
-    return within(this.#closed(), () => `the end of a connection after ${JSON.stringify(this.#unread)}`)
-  }
-
-  async #closed(): Promise<string> {
-    while (!this.isOver) await once(this.#socket, 'news')
+  async closed(): Promise<string> {
+    await this.until(() => false)
     return this.#unread
   }
 
@@ -139,24 +124,14 @@ async function askNow(url: string, { method = 'GET', headers, body }: Asked): Pr
     ...headers,
     ...(body !== undefined && { 'content-length': Buffer.byteLength(body) }),
   }
-  const { response, bytes } = await new Promise<Received>((resolve, reject) => {
-    const sent = request(url, { method, headers: all, joinDuplicateHeaders: true }, response => {
-      const chunks: Buffer[] = []
-      response.on('data', chunk => chunks.push(chunk))
-      response.on('end', () => resolve({ response, bytes: Buffer.concat(chunks) }))
-      response.on('error', reject)
-    })
-    sent.on('error', reject)
-    sent.end(body)
-  })
-  const received = new Map(Object.entries(response.headers).map(([name, value]) => [name, String(value)]))
+  const sent = request(url, { method, headers: all, joinDuplicateHeaders: true })
+  sent.on('error', () => {}) // after the answer it does not count, and before it the next line reports it
+  sent.end(body)
+  const [response]: IncomingMessage[] = await once(sent, 'response')
+  const bytes = Buffer.concat((await response?.toArray()) ?? [])
+  const received = new Map(Object.entries(response?.headers ?? {}).map(([name, value]) => [name, String(value)]))
   const text = decompressed(bytes, received.get('content-encoding')).toString('utf8')
-  return { status: response.statusCode ?? 0, headers: received, body: text }
-}
-
-interface Received {
-  readonly response: IncomingMessage
-  readonly bytes: Buffer
+  return { status: response?.statusCode ?? 0, headers: received, body: text }
 }
 
 function decompressed(bytes: Buffer, encoding: string | undefined): Buffer {
@@ -171,23 +146,18 @@ export async function askByFetch(url: string, init: RequestInit = {}): Promise<R
   return { status: response.status, headers: new Map(response.headers), body: await response.text() }
 }
 
-export async function postJson(
-  url: string,
-  body: string | Uint8Array,
-  type = 'application/json',
-): Promise<RawResponse> {
-  return await ask(url, { method: 'POST', headers: { 'content-type': type }, body })
+export function postJson(url: string, body: string | Uint8Array, type = 'application/json'): Promise<RawResponse> {
+  return ask(url, { method: 'POST', headers: { 'content-type': type }, body })
 }
 
 /** Whether nobody listens on this port. */
 export async function isRefused(port: number): Promise<boolean> {
-  const socket = connect(port, '127.0.0.1')
-  const refused = await once(socket, 'connect').then(
-    () => false,
-    error => error.code === 'ECONNREFUSED',
-  )
-  socket.destroy()
-  return refused
+  try {
+    using _connection = await RawConnection.open(port)
+    return false
+  } catch (error) {
+    return Object(error).code === 'ECONNREFUSED'
+  }
 }
 
 /** Sends bytes on a separate connection and returns the first answer. */
@@ -214,11 +184,9 @@ export function parseResponse(text: string, closed = true): { response: RawRespo
 function headersOf(lines: readonly string[]): Map<string, string> {
   const headers = new Map<string, string>()
   for (const line of lines) {
-    const colon = line.indexOf(':')
-    const name = line.slice(0, colon).toLowerCase()
-    const value = line.slice(colon + 1).trim()
-    const earlier = headers.get(name)
-    headers.set(name, earlier === undefined ? value : `${earlier}, ${value}`)
+    const [name = '', value = ''] = line.split(/:(.*)/s).map(part => part.trim())
+    const earlier = headers.get(name.toLowerCase())
+    headers.set(name.toLowerCase(), earlier === undefined ? value : `${earlier}, ${value}`)
   }
   return headers
 }

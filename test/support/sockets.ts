@@ -153,17 +153,16 @@ export class SocketClient implements Disposable {
   }
 
   /** Waits for the next message, for the end, or for a moment, because a condition may depend on something else. */
-  async #news(): Promise<void> {
-    const { promise, resolve } = Promise.withResolvers<void>()
-    const timer = setTimeout(resolve, 10)
-    this.#waiting.add(resolve)
-    await promise
-    this.#waiting.delete(resolve)
-    clearTimeout(timer)
+  #news(): Promise<void> {
+    return new Promise(resolve => {
+      this.#waiting.add(resolve)
+      setTimeout(resolve, 10)
+    })
   }
 
   #tellNews(): void {
     for (const resolve of this.#waiting) resolve()
+    this.#waiting.clear()
   }
 
   /** Closes the socket with a close frame. */
@@ -192,7 +191,7 @@ export class Operation {
   readonly positions: string[] = []
   readonly #hasPositions: boolean
   errors: readonly ErrorBody[] | undefined
-  #isOver = false
+  isOver = false
 
   constructor(client: SocketClient, id: string, hasPositions: boolean) {
     this.#hasPositions = hasPositions
@@ -201,7 +200,7 @@ export class Operation {
   }
 
   hear({ type, payload }: ServerMessage): void {
-    assert.ok(!this.#isOver, `${this.id} is over, and received ${type}`)
+    assert.ok(!this.isOver, `${this.id} is over, and received ${type}`)
     if (type === 'next') {
       assert.deepEqual(Object.keys(Object(payload)), this.#hasPositions ? ['data', 'extensions'] : ['data'])
       const { data, extensions } = payload as { data: unknown; extensions?: { position: string } }
@@ -210,12 +209,8 @@ export class Operation {
       return
     }
     assert.ok(type === 'complete' || type === 'error', type)
-    this.#isOver = true
+    this.isOver = true
     if (type === 'error') this.errors = payload as readonly ErrorBody[]
-  }
-
-  get isOver(): boolean {
-    return this.#isOver
   }
 
   /**
@@ -230,8 +225,8 @@ export class Operation {
       const id = await happen(text)
       const isReceived = () => ownValues(this.events.at(-1)).some(value => value === text || value === id)
       const deadline = performance.now() + beaconMs
-      await this.#client.until(() => isReceived() || this.#isOver || performance.now() > deadline)
-      assert.ok(!this.#isOver, `${this.id} is over: ${JSON.stringify(this.errors)}`)
+      await this.#client.until(() => isReceived() || this.isOver || performance.now() > deadline)
+      assert.ok(!this.isOver, `${this.id} is over: ${JSON.stringify(this.errors)}`)
       if (!isReceived()) continue // the event was before the start
       this.events.length = 0
       return this
@@ -240,12 +235,12 @@ export class Operation {
 
   /** Waits for the server to end it. */
   async over(): Promise<void> {
-    await this.#client.until(() => this.#isOver)
+    await this.#client.until(() => this.isOver)
   }
 
   /** The first events, this many, once they have arrived. */
   async received(count: number): Promise<readonly unknown[]> {
-    await this.#client.until(() => this.events.length >= count || this.#isOver)
+    await this.#client.until(() => this.events.length >= count || this.isOver)
     if (this.events.length < count) assert.fail(`${this.id} ended after ${this.events.length} events`)
     return this.events.slice(0, count)
   }
@@ -387,16 +382,11 @@ export function clientFrame(
   { opcode = opcodes.text, isFinal = true }: { opcode?: number; isFinal?: boolean } = {},
 ): Buffer {
   const bytes = Buffer.from(payload)
-  const head = Buffer.alloc(bytes.length < 126 ? 6 : bytes.length < 65_536 ? 8 : 14)
-  head[0] = (isFinal ? 0x80 : 0) | opcode
-  if (bytes.length < 126) head[1] = 0x80 | bytes.length
-  else if (bytes.length < 65_536) {
-    head[1] = 0x80 | 126
-    head.writeUInt16BE(bytes.length, 2)
-  } else {
-    head[1] = 0x80 | 127
-    head.writeBigUInt64BE(BigInt(bytes.length), 2)
-  }
+  // The length is in the second byte, or in the last ones of those that follow it.
+  const [short, following] = bytes.length < 126 ? [bytes.length, 0] : bytes.length < 65_536 ? [126, 2] : [127, 8]
+  const head = Buffer.alloc(2 + following + 4)
+  if (following > 0) head.writeUInt32BE(bytes.length, following - 2)
+  head.set([(isFinal ? 0x80 : 0) | opcode, 0x80 | short])
   return Buffer.concat([head, bytes])
 }
 
