@@ -12,7 +12,7 @@ import { createServer, type ServerParts, type ServerSettings } from '../../src/h
 import { Unread } from '../../src/http/unread.ts'
 import type { Engine } from '../../src/storage/engine.ts'
 import { catalogue, type verbs } from '../../src/storage/verbs.ts'
-import { startThreads, type ThreadsParts } from '../../src/threads/supervisor.ts'
+import { startThreads } from '../../src/threads/supervisor.ts'
 import { type EngineKind, sqlite, type TestDatabase } from './engines.ts'
 import { testThreads } from './form.ts'
 import { tokenKeys } from './keys.ts'
@@ -49,12 +49,22 @@ export async function startTestApp(
     ...env,
   })
   const { logger, logs } = collectLogs(config.logLevel)
+  const write = (lines: string) =>
+    logs.push(
+      ...lines
+        .trimEnd()
+        .split('\n')
+        .map(line => JSON.parse(line)),
+    )
+  const onGiveUp = (error: Error) => {
+    throw error
+  }
   // On a busy machine, a client may read nothing for longer than the usual limit.
   const stalledMs = 10 * testTimeoutMs
   const { passwords = cheapPasswords(), ...others } = dependencies
   const app = parts.use(
     config.threads > 1 && Object.keys(others).length === 0
-      ? await startThreads(config, { logger, passwords, ...threadLogs(logs) })
+      ? await startThreads(config, { logger, passwords, write, onGiveUp })
       : await startApp(config, {
           logger,
           clock: systemClock,
@@ -71,18 +81,6 @@ export async function startTestApp(
     port: Number(new URL(app.url).port),
     logs,
     [Symbol.asyncDispose]: () => all.disposeAsync(),
-  }
-}
-
-/** Collects the log lines of the threads. */
-function threadLogs(logs: LogLine[]): Pick<ThreadsParts, 'write' | 'onGiveUp'> {
-  return {
-    write: lines => {
-      for (const line of lines.trimEnd().split('\n')) logs.push(JSON.parse(line))
-    },
-    onGiveUp: error => {
-      throw error
-    },
   }
 }
 

@@ -1,10 +1,10 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { chownSync, existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { isQuick } from './form.ts'
+import { isRefused } from './http.ts'
 import { freePort } from './ports.ts'
 import { serverUser } from './postgres.ts'
 import { waitUntil } from './wait.ts'
@@ -69,7 +69,7 @@ export class Daemon implements AsyncDisposable {
     this.#process = daemon
     await waitUntil(async () => {
       if (daemon.exitCode !== null) throw new Error(`${program} did not start: ${printed}`)
-      return await accepts(this.port)
+      return !(await isRefused(this.port))
     })
   }
 
@@ -94,14 +94,4 @@ export class Daemon implements AsyncDisposable {
     await this.kill()
     rmSync(this.#folder, { recursive: true, force: true })
   }
-}
-
-function accepts(port: number): Promise<boolean> {
-  return new Promise(resolve => {
-    const socket = connect(port, '127.0.0.1')
-    socket.once('connect', () => resolve(true))
-    socket.once('error', () => resolve(false))
-    socket.once('close', () => socket.destroy())
-    socket.once('connect', () => socket.end())
-  })
 }

@@ -80,25 +80,23 @@ export class PostgresServer implements AsyncDisposable {
     }
   }
 
-  /**
-   * SIGQUIT ends all server processes at once, as in a crash. SIGINT cuts all connections, and the server stops
-   * properly.
-   */
+  /** SIGQUIT ends all its processes at once, as in a crash. SIGINT cuts all connections, and it stops properly. */
   async end(signal: 'SIGQUIT' | 'SIGINT'): Promise<void> {
-    const ending = this.#process
-    if (ending === undefined || ending.exitCode !== null || ending.signalCode !== null) return
-    const gone = once(ending, 'exit')
-    ending.kill(signal)
-    await gone
+    await this.#stop(pid => process.kill(pid, signal))
   }
 
   /** Kills all server processes at once, as when the machine fails. */
   async kill(): Promise<void> {
+    await this.#stop(pid => {
+      for (const each of [pid, ...childrenOf(pid)]) process.kill(each, 'SIGKILL')
+    })
+  }
+
+  async #stop(signal: (pid: number) => void): Promise<void> {
     const ending = this.#process
     if (ending?.pid === undefined || ending.exitCode !== null || ending.signalCode !== null) return
     const gone = once(ending, 'exit')
-    const all = [ending.pid, ...childrenOf(ending.pid)]
-    for (const pid of all) process.kill(pid, 'SIGKILL')
+    signal(ending.pid)
     await gone
   }
 
@@ -157,10 +155,8 @@ function programFolder(): string | undefined {
 }
 
 function childrenOf(pid: number): readonly number[] {
-  return execFileSync('pgrep', ['-P', String(pid)], { encoding: 'utf8' })
-    .trim()
-    .split('\n')
-    .map(Number)
+  const printed = execFileSync('pgrep', ['-P', String(pid)], { encoding: 'utf8' })
+  return printed.trim().split('\n').map(Number)
 }
 
 /** The user that runs the server, because PostgreSQL refuses to run as root. */

@@ -48,12 +48,11 @@ export class DuetProcess implements AsyncDisposable {
       detached: true, // a separate process group, so that all of its processes can be ended
     })
     this.child.stdin?.end(input)
-    this.child.stdout?.setEncoding('utf8').on('data', text => {
-      this.stdout += text
-    })
-    this.child.stderr?.setEncoding('utf8').on('data', text => {
-      this.stderr += text
-    })
+    for (const name of ['stdout', 'stderr'] as const) {
+      this.child[name]?.setEncoding('utf8').on('data', text => {
+        this[name] += text
+      })
+    }
     this.#exit = once(this.child, 'close').then(([code]) => code)
   }
 
