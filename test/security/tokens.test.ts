@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { createPublicKey, sign } from 'node:crypto'
+import { sign } from 'node:crypto'
 import { describe, it } from 'node:test'
 import {
   createLocalJWKSet,
@@ -22,6 +22,7 @@ import { tokenKeys } from '../support/keys.ts'
 import { askAs, isValid, password, register, tokenOf, tryLogin } from '../support/logins.ts'
 import { runDuet } from '../support/process.ts'
 import { assertRefusal } from '../support/refusal.ts'
+import { send, unstorable } from '../support/rest.ts'
 import { shared } from '../support/shared.ts'
 
 const [ourKey] = JSON.parse(tokenKeys).keys as [JWK & { kid: string; x: string; d: string }]
@@ -63,19 +64,14 @@ function encoded(value: object): string {
 const parts = (token: string) => token.split('.') as [string, string, string]
 const attacker = await generateKeyPair('Ed25519', { extractable: true })
 const attackerJwk = await exportJWK(attacker.publicKey)
-const ourPublicKey = createPublicKey({ key: { kty: 'OKP', crv: 'Ed25519', x: ourKey.x }, format: 'jwk' })
 const secondsLeft = (app: Started, seconds: number) => Math.floor(app.clock.now() / 1000) + seconds
 
 const attacks: Readonly<Record<string, (app: Started) => string | Promise<string>>> = {
   'alg none without a signature': ({ token }) => `${encoded({ alg: 'none', kid: ourKey.kid })}.${parts(token)[1]}.`,
   'HS256 with the bytes of our public key as secret': app =>
     signed(app, { header: { alg: 'HS256' }, key: Buffer.from(ourKey.x, 'base64url') }),
-  'HS256 with the PEM of our public key as secret': app =>
-    signed(app, { header: { alg: 'HS256' }, key: Buffer.from(ourPublicKey.export({ type: 'spki', format: 'pem' })) }),
   "the attacker's key under our kid": app => signed(app, { key: attacker.privateKey }),
   "the attacker's key in the header": app => signed(app, { header: { jwk: attackerJwk }, key: attacker.privateKey }),
-  "the attacker's key in the header, without kid": app =>
-    signed(app, { header: { jwk: attackerJwk, kid: undefined }, key: attacker.privateKey }),
   "the address of the attacker's key set": app =>
     signed(app, { header: { jku: 'http://127.0.0.1:9/jwks.json', kid: 'x' }, key: attacker.privateKey }),
   'an unknown kid': app => signed(app, { header: { kid: 'another' } }),
@@ -156,12 +152,12 @@ describe('Tokens of a user', () => {
       { email, password: null },
       { email: 'a'.repeat(321), password },
       { email, password: 'p'.repeat(129) },
-    ].map(body => JSON.stringify(body))
-    const odd = ['ann\\u0000@example.com', 'ann\\ud800@example.com'].map(
-      each => `{"email":"${each}","password":"${password}"}`,
-    )
-    const secrets = ['\\u0000 password', '\\udc00 password'].map(each => `{"email":"${email}","password":"${each}"}`)
-    const bodies = ['', 'null', '[]', '"x"', '{', '{}', ...objects, ...odd, ...secrets]
+      ...unstorable.flatMap(text => [
+        { email: text + email, password },
+        { email, password: text + password },
+      ]),
+    ]
+    const bodies = ['', 'null', '[]', '"x"', '{', '{}', ...objects.map(body => JSON.stringify(body))]
     for (const body of bodies) assertRefusal(await postJson(`${app.url}/tokens`, body), 400)
     assertRefusal(await postJson(`${app.url}/tokens`, 'email=a&password=b', 'application/x-www-form-urlencoded'), 415)
   })
@@ -195,19 +191,19 @@ describe('Tokens of a user', () => {
   })
 
   it('an Authorization header with another scheme, without a scheme, or sent twice gets 401', async () => {
-    const send = (lines: string) =>
+    const sendLines = (lines: string) =>
       sendRaw(app.port, `GET /users/${app.id} HTTP/1.1\r\nHost: localhost\r\n${lines}\r\n`)
     const good = `Authorization: Bearer ${app.token}\r\n`
-    assert.equal((await send(good)).status, 200)
+    assert.equal((await sendLines(good)).status, 200)
     for (const lines of [good + good, `${good}Authorization: Bearer x\r\n`, 'Authorization: Bearer\r\n']) {
-      assertUnauthorized(await send(lines), 'Invalid or expired token', invalidToken)
+      assertUnauthorized(await sendLines(lines), 'Invalid or expired token', invalidToken)
     }
     // With another scheme the challenge contains no error: RFC 6750, section 3.1.
     const basic = `Basic ${Buffer.from(`ann@example.com:${password}`).toString('base64')}`
     for (const value of [basic, '', app.token, `Token ${app.token}`, `${basic}, Bearer ${app.token}`]) {
-      assertUnauthorized(await send(`Authorization: ${value}\r\n`), 'Invalid or expired token', plainChallenge)
+      assertUnauthorized(await sendLines(`Authorization: ${value}\r\n`), 'Invalid or expired token', plainChallenge)
     }
-    assertRefusal(await send(`Authorization: Bearer ${'x'.repeat(100_000)}\r\n`), 431)
+    assertRefusal(await sendLines(`Authorization: Bearer ${'x'.repeat(100_000)}\r\n`), 431)
   })
 
   it('a bad token is refused on public operations too, and ignored on routes without authentication', async () => {
@@ -221,12 +217,7 @@ describe('Tokens of a user', () => {
     for (const path of ['/health/live', '/health/ready', '/.well-known/jwks.json', '/metrics', ...pages]) {
       assert.equal((await ask(app.url + path, { headers })).status, 200, path)
     }
-    const login = (secret: string) =>
-      ask(`${app.url}/tokens`, {
-        method: 'POST',
-        headers: { ...headers, 'content-type': 'application/json' },
-        body: JSON.stringify({ email: 'ann@example.com', password: secret }),
-      })
+    const login = (secret: string) => send(app, 'POST /tokens', { email: 'ann@example.com', password: secret }, 'bad')
     assert.equal((await login(password)).status, 200)
     assertUnauthorized(await login('wrong password'), 'Invalid email or password', /^Bearer\b/)
   })
@@ -264,13 +255,6 @@ for (const kind of engineKinds) {
       }
     })
 
-    it('login ignores the case of the e-mail', async () => {
-      const id = await register(app.url, 'Cat@Example.COM')
-      for (const email of ['cat@example.com', 'CAT@EXAMPLE.COM', 'Cat@Example.COM']) {
-        assert.equal(decodeJwt(await tokenOf(app.url, email)).sub, String(id))
-      }
-    })
-
     it('the token of a deleted user is invalid at once, even if it was verified before, and a new user with that id does not make it valid', async () => {
       const email = 'dan@example.com'
       const id = await register(app.url, email)
@@ -279,12 +263,10 @@ for (const kind of engineKinds) {
       await using other = kind.kind === 'postgres' ? await startTestApp(envOf(app)) : undefined
       if (other !== undefined) assert.ok(await isValid(token, other.url))
 
-      assert.equal((await ask(`${app.url}/users/${id}`, { method: 'DELETE' })).status, 204)
+      assert.equal((await send(app, `DELETE /users/${id}`)).status, 204)
       for (const { url } of [app, other ?? app]) assert.ok(!(await isValid(token, url)))
 
-      const body = JSON.stringify({ name: 'Ann', email, password })
-      const headers = { 'content-type': 'application/json' }
-      assert.equal((await ask(`${app.url}/users/${id}`, { method: 'PUT', headers, body })).status, 201)
+      assert.equal((await send(app, `PUT /users/${id}`, { name: 'Ann', email, password })).status, 201)
       assert.ok(!(await isValid(token, app.url)))
       assert.equal(decodeJwt(await tokenOf(app.url, email)).sub, String(id))
       assert.ok(await isValid(await tokenOf(app.url, email), app.url))
