@@ -35,14 +35,7 @@ export class Guide {
 
   /** Applies the changes to the files of a folder. */
   follow(folder: string): void {
-    for (const { file, apply } of this.changes) {
-      const path = join(folder, file)
-      try {
-        apply(path)
-      } catch (error) {
-        throw new Error(`The guide cannot be followed in ${file}: ${error instanceof Error && error.message}`)
-      }
-    }
+    for (const { file, apply } of this.changes) apply(join(folder, file))
   }
 }
 
@@ -59,26 +52,18 @@ const anyChange =
   /^(?<indent> {3,4})(?:New file `(?<added>[^`]+)`:|In `(?<file>[^`]+)`, (?:(?<side>before|after) `(?<beside>[^`]+)`:|replace\s+`(?<old>[^`]+)`\s+by\s+`(?<by>[^`]+)`\.))(?:\n\n\k<indent>```\n(?<block>[\s\S]*?)^\k<indent>```)?$/gm
 
 function changeOf(groups: Readonly<Record<string, string | undefined>>): Change {
-  const { indent = '', added, file = '', side, beside, old = '', by = '' } = groups
-  const block = groups.block?.replaceAll(new RegExp(`^${indent}`, 'gm'), '')
-  if (added !== undefined) return { file: added, apply: path => addFile(numbered(path), needed(block)) }
+  const { indent, added, file = '', side, beside, old = '', by = '', block = '' } = groups
+  const text = block.replaceAll(new RegExp(`^${indent}`, 'gm'), '')
+  if (added !== undefined) return { file: added, apply: path => addFile(numbered(path), text) }
   if (beside === undefined) return { file, apply: path => edit(path, old, line => [line.replace(old, () => by)]) }
-  const apply = (path: string) => {
-    const lines = needed(block).replace(/\n$/, '')
-    edit(path, beside, line => (side === 'before' ? [lines, line] : [line, lines]))
-  }
+  const lines = text.replace(/\n$/, '')
+  const apply = (path: string) => edit(path, beside, line => (side === 'before' ? [lines, line] : [line, lines]))
   return { file, apply }
-}
-
-function needed(block: string | undefined): string {
-  if (block === undefined) throw new Error('there is no block')
-  return block
 }
 
 /** Replaces NNNN in a path by the next free number of its folder. */
 function numbered(path: string): string {
-  if (!path.includes('NNNN')) return path
-  return path.replace('NNNN', String(readdirSync(dirname(path)).length + 1).padStart(4, '0'))
+  return path.replace('NNNN', () => String(readdirSync(dirname(path)).length + 1).padStart(4, '0'))
 }
 
 function addFile(path: string, text: string): void {
@@ -90,6 +75,6 @@ function addFile(path: string, text: string): void {
 function edit(path: string, text: string, change: (line: string) => readonly string[]): void {
   const lines = readFileSync(path, 'utf8').split('\n')
   const found = lines.filter(line => line.includes(text)).length
-  if (found !== 1) throw new Error(`${found} lines contain ${text}`)
+  if (found !== 1) throw new Error(`The guide cannot be followed: ${found} lines of ${path} contain ${text}`)
   writeFileSync(path, lines.flatMap(line => (line.includes(text) ? change(line) : [line])).join('\n'))
 }

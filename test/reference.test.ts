@@ -7,8 +7,7 @@ import { buildSchema, type GraphQLObjectType, type GraphQLSchema } from 'graphql
 import { operations } from './http/openapi.ts'
 import { startTestApp } from './support/app.ts'
 import { dataOf, query } from './support/graphql.ts'
-import { ask } from './support/http.ts'
-import { logIn } from './support/rest.ts'
+import { logIn, sendText } from './support/rest.ts'
 import { SocketClient } from './support/sockets.ts'
 import { waitUntil } from './support/wait.ts'
 
@@ -66,14 +65,9 @@ test('docs/http.md: every example is answered as printed, one after the other', 
   let etag = ''
   for (const example of examples) {
     const { request, answer } = parsed(example)
-    const [method = '', path = ''] = request.first.split(' ')
-    const headers = request.headers.map(([name, value]) => [
-      name,
-      value.replace('$TOKEN', token).replace('$ETAG', etag),
-    ])
-    if (request.body !== '') headers.push(['Content-Type', 'application/json'])
-    const body = request.body === '' ? {} : { body: request.body }
-    const response = await ask(app.url + path, { method, headers: Object.fromEntries(headers), ...body })
+    const sent = request.headers.map(([name, value]) => [name, value.replace('$TOKEN', token).replace('$ETAG', etag)])
+    const headers: Readonly<Record<string, string>> = Object.fromEntries(sent)
+    const response = await sendText(app, request.first, request.body || undefined, undefined, headers)
     assert.equal(`${response.status} ${STATUS_CODES[response.status]}`, answer.first, `${example}${response.body}`)
     for (const [name, value] of answer.headers)
       assertLike(response.headers.get(name.toLowerCase()) ?? '', value, example)
@@ -86,8 +80,8 @@ test('docs/http.md: every example is answered as printed, one after the other', 
 const graphql = read('docs/graphql.md')
 const schema: GraphQLSchema = buildSchema(read('api/schema.graphql'))
 
-function rootFields(kind: string, type: GraphQLObjectType | null | undefined) {
-  return Object.values(type?.getFields() ?? {}).map(field => ({ kind, field }))
+function rootFields(type: GraphQLObjectType | null | undefined) {
+  return Object.values(type?.getFields() ?? {}).map(field => ({ kind: type?.name.toLowerCase(), field }))
 }
 
 /** The examples of the page: each is one line, and its answer the comment below it. */
@@ -96,11 +90,7 @@ const examples = [...graphql.matchAll(/^((?:(\w+) )?\{ (\w+).*)\n# (.*)$/gm)].ma
 )
 
 test('docs/graphql.md has every field of the root types, with its signature and an example', () => {
-  const fields = [
-    ...rootFields('query', schema.getQueryType()),
-    ...rootFields('mutation', schema.getMutationType()),
-    ...rootFields('subscription', schema.getSubscriptionType()),
-  ]
+  const fields = [schema.getQueryType(), schema.getMutationType(), schema.getSubscriptionType()].flatMap(rootFields)
   for (const { field } of fields) {
     const list = field.args.map(({ name, type }) => `${name}: ${type}`).join(', ')
     const signature = `| \`${field.name}${list === '' ? '' : `(${list})`}: ${field.type}\` |`

@@ -35,11 +35,8 @@ const badFields: Readonly<Record<keyof UserInput, readonly unknown[]>> = {
   avatar: [
     '',
     'x',
-    '/a.png',
     '//example.com/a.png',
-    'ftp://example.com/a.png',
     'javascript:alert(1)',
-    'data:image/png;base64,AA',
     'https://',
     ' https://example.com',
     1,
