@@ -14,7 +14,7 @@ import { onlyInFull } from './support/form.ts'
 import { read } from './support/graphql.ts'
 import { cheapPasswords } from './support/passwords.ts'
 import { assertRefusal } from './support/refusal.ts'
-import { bodyOf, logIn, newKey, send, sendText, somebody, someItems } from './support/rest.ts'
+import { bodyOf, logIn, newKey, paymentLinkOf, send, sendText, somebody, someItems } from './support/rest.ts'
 import { shared } from './support/shared.ts'
 import { tablesOf } from './support/tables.ts'
 
@@ -328,11 +328,8 @@ for (const kind of engineKinds) {
           const order = await stage.subject('order', owner)
           const admin = await stage.tokenAs('admin', owner)
           const paid = await stage.request('POST /orders/:id/payment', order, {}, admin)
-          assert.equal(paid.status, 200, paid.body)
-          const [, id] = /\/payments\/(\d+)>/.exec(paid.headers.get('link') ?? '') ?? []
-          const payment = { id: Number(id) }
           const token = await stage.tokenAs(caller, owner)
-          const { status, body } = await stage.request('GET /payments/:id', payment, undefined, token)
+          const { status, body } = await send(stage.app, `GET ${paymentLinkOf(paid)}`, undefined, token)
           assert.equal(status, statusOf(verdictOn(caller, 'read a payment', policy)), caller)
           if (status === 200) assert.equal(JSON.parse(body).order_id, order.id)
         }

@@ -1,29 +1,22 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { decodeJwt, importJWK, SignJWT } from 'jose'
-import { startTestApp, startTestAppOn } from '../support/app.ts'
-import { TestClock } from '../support/clock.ts'
+import { startTestAppOn } from '../support/app.ts'
+import type { TestClock } from '../support/clock.ts'
 import { engineKinds } from '../support/engines.ts'
 import type { RawResponse } from '../support/http.ts'
 import { tokenKeys } from '../support/keys.ts'
-import { isValid, password, register, tokenOf } from '../support/logins.ts'
+import { isValid, password, register, startWithUser, tokenOf } from '../support/logins.ts'
 import { assertRefusal } from '../support/refusal.ts'
 import { bodyOf, send, sendText } from '../support/rest.ts'
 import { SocketClient } from '../support/sockets.ts'
-
-async function start(env: Readonly<Record<string, string>> = {}) {
-  const clock = new TestClock()
-  const app = await startTestApp({ TOKEN_KEYS: tokenKeys, ...env }, { clock })
-  const id = await register(app.url)
-  return Object.assign(app, { clock, id, token: await tokenOf(app.url) })
-}
 
 const renew = (app: { url: string }, token?: string, text?: string) => sendText(app, 'POST /tokens', text, token)
 const tokenIn = (response: RawResponse) => bodyOf<{ token: string }>(response).token
 const seconds = (clock: TestClock) => Math.floor(clock.now() / 1000)
 
 test('a token is renewed without a body and with one that has no credentials; both tokens stay valid until they expire', async () => {
-  await using app = await start()
+  await using app = await startWithUser()
   const loggedInAt = seconds(app.clock)
   app.clock.pass(600_000)
   for (const body of [undefined, '', '{}', '{"remember":true}']) {
@@ -42,7 +35,7 @@ test('a token is renewed without a body and with one that has no credentials; bo
 })
 
 test('no renewed token lives past SESSION_TTL_SECONDS after the login, and then it cannot be renewed', async () => {
-  await using app = await start({ SESSION_TTL_SECONDS: '5000' })
+  await using app = await startWithUser({ SESSION_TTL_SECONDS: '5000' })
   const loggedInAt = seconds(app.clock)
   app.clock.pass(3_000_000)
   const second = tokenIn(await renew(app, app.token))
@@ -58,7 +51,7 @@ test('no renewed token lives past SESSION_TTL_SECONDS after the login, and then 
 })
 
 test('the first token of a login does not outlive the session either, which counts from the beginning of its second', async () => {
-  await using app = await start({ SESSION_TTL_SECONDS: '60', TOKEN_TTL_SECONDS: '3600' })
+  await using app = await startWithUser({ SESSION_TTL_SECONDS: '60', TOKEN_TTL_SECONDS: '3600' })
   const { iat, auth_time, exp } = decodeJwt(app.token)
   assert.deepEqual([auth_time, exp], [iat, Number(iat) + 60])
   app.clock.pass(59_999)
@@ -73,7 +66,7 @@ test('the first token of a login does not outlive the session either, which coun
 })
 
 test('an old token without auth_time, whose login time is its iat, outlives its session but cannot be renewed then', async () => {
-  await using app = await start({ SESSION_TTL_SECONDS: '100' })
+  await using app = await startWithUser({ SESSION_TTL_SECONDS: '100' })
   const { auth_time: _, ...claims } = decodeJwt(app.token)
   const [key] = JSON.parse(tokenKeys).keys
   const older = await new SignJWT({ ...claims, exp: Number(claims.iat) + 3600 })
@@ -90,7 +83,7 @@ test('an old token without auth_time, whose login time is its iat, outlives its 
 })
 
 test('with credentials in the body the token is ignored, and without either the answer is 400', async () => {
-  await using app = await start()
+  await using app = await startWithUser()
   const login = { email: 'ann@example.com', password }
   app.clock.pass(10_000)
   for (const token of [app.token, 'dead']) {
@@ -108,7 +101,7 @@ test('with credentials in the body the token is ignored, and without either the 
 })
 
 test('renewing counts for the rate limit, but is no login attempt', async () => {
-  await using app = await start({ LOGIN_LIMIT_MAX: '1', RATE_LIMIT_MAX: '20', RATE_LIMIT_PATHS: '/tokens' })
+  await using app = await startWithUser({ LOGIN_LIMIT_MAX: '1', RATE_LIMIT_MAX: '20', RATE_LIMIT_PATHS: '/tokens' })
   for (let count = 0; count < 15; count++) {
     const response = await renew(app, app.token)
     assert.equal(response.status, 200, response.body)

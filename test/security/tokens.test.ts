@@ -15,25 +15,16 @@ import {
 } from 'jose'
 import { Argon2Passwords } from '../../src/security/passwords.ts'
 import { startTestApp, startTestAppOn, type TestApp } from '../support/app.ts'
-import { TestClock } from '../support/clock.ts'
 import { engineKinds } from '../support/engines.ts'
 import { ask, postJson, type RawResponse, sendRaw } from '../support/http.ts'
 import { tokenKeys } from '../support/keys.ts'
-import { askAs, isValid, password, register, tokenOf, tryLogin } from '../support/logins.ts'
+import { askAs, isValid, password, register, startWithUser, tokenOf, tryLogin } from '../support/logins.ts'
 import { runDuet } from '../support/process.ts'
 import { assertRefusal } from '../support/refusal.ts'
 import { send, unstorable } from '../support/rest.ts'
 import { shared } from '../support/shared.ts'
 
 const [ourKey] = JSON.parse(tokenKeys).keys as [JWK & { kid: string; x: string; d: string }]
-
-/** An app whose key the test knows, with one logged-in user. */
-async function startWithUser() {
-  const clock = new TestClock()
-  const app = await startTestApp({ TOKEN_KEYS: tokenKeys }, { clock })
-  const id = await register(app.url)
-  return Object.assign(app, { clock, id, token: await tokenOf(app.url) })
-}
 
 type Started = Awaited<ReturnType<typeof startWithUser>>
 
@@ -113,7 +104,7 @@ const attacks: Readonly<Record<string, (app: Started) => string | Promise<string
 }
 
 describe('Tokens of a user', () => {
-  const app = shared(startWithUser)
+  const app = shared(() => startWithUser())
 
   it('R-AUTH-1 R-AUTH-2: a login answers one field, a JSON Web Token that our public keys verify', async () => {
     const response = await tryLogin(app.url)

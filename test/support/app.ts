@@ -145,7 +145,7 @@ export async function startTestServer(
   const { logger, logs } = collectLogs()
   const lifecycle = new Lifecycle({ maintenance: false, drainMs: 0 })
   const settings = { ...readConfig({ ACCESS_POLICY: 'enforced', CONNECTIONS_PER_CLIENT: '0' }), ...options }
-  const parts = {
+  const server = createServer(settings, {
     logger,
     requestLog: new RequestLog(logger),
     lifecycle,
@@ -154,8 +154,8 @@ export async function startTestServer(
     proxies: new TrustedProxies([]),
     unread: new Unread(),
     metrics: new Metrics(),
-  }
-  const server = createServer(settings, { ...parts, ...options })
+    ...options,
+  })
   register(server, lifecycle)
   refuseOtherMethods(server)
   const url = await server.listen({ host: '127.0.0.1', port: 0 })

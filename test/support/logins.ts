@@ -1,5 +1,8 @@
 import assert from 'node:assert/strict'
+import { startTestApp } from './app.ts'
+import { TestClock } from './clock.ts'
 import { type Asked, ask, postJson, type RawResponse } from './http.ts'
+import { tokenKeys } from './keys.ts'
 import { createUser, logIn } from './rest.ts'
 
 export const password = 'correct horse battery'
@@ -26,4 +29,12 @@ export async function isValid(token: string, url: string): Promise<boolean> {
   const { status, body } = await askAs(token, `${url}/users/me`)
   assert.ok(status === 200 || status === 401, body)
   return status === 200
+}
+
+/** An app whose keys the test knows, with a clock and one logged-in user. */
+export async function startWithUser(env: Readonly<Record<string, string>> = {}) {
+  const clock = new TestClock()
+  const app = await startTestApp({ TOKEN_KEYS: tokenKeys, ...env }, { clock })
+  const id = await register(app.url)
+  return Object.assign(app, { clock, id, token: await tokenOf(app.url) })
 }
