@@ -7,16 +7,11 @@ import { join } from 'node:path'
 const root = join(import.meta.dirname, '..')
 const caches = join(root, 'node_modules', '.cache')
 
-const results = await Promise.all([
-  types('.', 'service'),
-  types('client', 'client'),
-  types('console', 'console'),
-  lintAndFormat(),
-])
+const results = await Promise.all([...['.', 'client', 'console'].map(types), lintAndFormat()])
 process.exitCode = results.every(passed => passed) ? 0 : 1
 
-function types(folder: string, name: string): Promise<boolean> {
-  const cache = join(caches, 'tsc', `${name}.json`)
+function types(folder: string): Promise<boolean> {
+  const cache = join(caches, 'tsc', `${folder === '.' ? 'service' : folder}.json`)
   return run('tsc', ['--noEmit', '-p', folder, '--incremental', '--tsBuildInfoFile', cache])
 }
 

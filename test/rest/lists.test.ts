@@ -85,14 +85,13 @@ for (const kind of engineKinds) {
 
     it('following next lists each order once, also while others are cancelled and created', async () => {
       const user = await createUser(app)
-      const orders: OrderBody[] = []
-      for (let count = 0; count < 6; count++) orders.push(await createOrder(app, user.id))
+      const order = async () => (await createOrder(app, user.id)).id
+      const [gone, ...kept] = [await order(), await order(), await order(), await order(), await order()]
       await createOrder(app, (await createUser(app)).id)
-      const [gone, ...kept] = orders.map(({ id }) => id) as [number, ...number[]]
       let created: number | undefined
       const ids = await walk(`/users/${user.id}/orders?limit=2`, app, async () => {
         await send(app, `DELETE /orders/${gone}`)
-        created ??= (await createOrder(app, user.id)).id
+        created ??= await order()
       })
       assert.deepEqual(ids, [gone, ...kept, created])
       assert.deepEqual(idsOf(await get(`/users/${user.id}/orders?after=${gone}`)), [...kept, created])

@@ -87,13 +87,11 @@ for (const kind of engineKinds) {
     })
 
     it('users without a password may share an e-mail, and the user with a password can still log in', async () => {
-      const first = await createUser(app)
-      const second = await createUser(app, { email: first.email })
-      const owner = await createUser(app, { email: first.email, password })
-      const third = await createUser(app, { email: first.email })
-      bodyOf(await send(app, `PATCH /users/${third.id}`, { email: first.email.toUpperCase() }))
-      assert.equal(new Set([first.id, second.id, owner.id, third.id]).size, 4)
-      const token = await logIn(app, first.email, password)
+      const { email } = await createUser(app)
+      const owner = await createUser(app, { email, password })
+      const other = await createUser(app, { email })
+      bodyOf(await send(app, `PATCH /users/${other.id}`, { email: email.toUpperCase() }))
+      const token = await logIn(app, email, password)
       assert.equal(bodyOf(await send(app, 'GET /users/me', undefined, token)).id, owner.id)
     })
 
