@@ -72,7 +72,7 @@ const tests: Readonly<Record<string, string | readonly string[]>> = {
   ],
   'users, orders or payments of a page': [
     'rest/lists: parameters that are wrong, sent twice, or cannot be used together are refused with 400, also for an absent user',
-    'rest/users: a page has as many users as its limit, however long their texts are, and at most 8.2 MB',
+    'rest/users: a page has as many users as its limit, however long their texts are, and at most 4.1 MB',
   ],
   'rows that a page skips':
     'rest/lists: parameters that are wrong, sent twice, or cannot be used together are refused with 400, also for an absent user',

@@ -43,6 +43,8 @@ const badFields: Readonly<Record<keyof UserInput, readonly unknown[]>> = {
     true,
     ['https://example.com'],
     `https://example.com/${'x'.repeat(2029)}`,
+    `https://example.com/${'漢'.repeat(676)}x`,
+    `https://example.com/${'"'.repeat(1015)}`,
     ...[...unstorable, ...controls].map(text => `https://example.com/${text}b`),
   ],
   password: ['', '1234567', 'x'.repeat(129), 12345678, true, ['12345678'], ...unstorable.map(text => text.repeat(8))],
@@ -70,7 +72,13 @@ const goodFields: Readonly<Record<Exclude<keyof UserInput, 'password'>, readonly
     'ä@ö.example',
   ],
   age: [0, 1, 150],
-  avatar: ['http://a', 'HTTPS://example.com/a.png?b=c&d#e', `https://example.com/${'x'.repeat(2028)}`],
+  avatar: [
+    'http://a',
+    'HTTPS://example.com/a.png?b=c&d#e',
+    `https://example.com/${'x'.repeat(2028)}`,
+    `https://example.com/${'漢'.repeat(676)}`,
+    `https://example.com/${'"'.repeat(1014)}`,
+  ],
 }
 
 for (const kind of engineKinds) {
