@@ -164,7 +164,7 @@ const tests: Readonly<Record<string, string | readonly string[]>> = {
     'storage/postgres: keeps a limited number of prepared statements per connection, named from their second use on',
   'requests in the log, posts in the list': [
     'browser/console-state: the log of the console keeps the newest 200 requests, and 50 health checks beside them',
-    'browser/console-state: the feed of the console keeps 500 posts, and more only if somebody asked for older ones',
+    'browser/posts-state: shows the first post of all at once, and at most 500 unless the user loads older ones',
   ],
 }
 

@@ -1,14 +1,13 @@
 import assert from 'node:assert/strict'
 import { describe, it, mock, type TestContext } from 'node:test'
-import { StatePage, settled } from './state-page.ts'
+import { StatePage, settled, stopTime } from './state-page.ts'
 
 const status = (code: number, headers = {}) => new Response(null, { status: code, headers })
 
-/** Time passes only when the test says so. */
-function stopTime(t: TestContext): void {
-  mock.timers.enable({ apis: ['setTimeout', 'Date'], now: 1_000_000 })
+/** Time passes only when the test says so, and pauses are as short as they can be. */
+function stopAll(t: TestContext): void {
+  stopTime(t, 'Date')
   t.mock.method(Math, 'random', () => 0)
-  t.after(() => mock.timers.reset())
 }
 
 async function pass(ms: number): Promise<void> {
@@ -32,7 +31,7 @@ describe('the connection of the console', () => {
   }
 
   it('says that the service is away if it does not answer, until it answers anything, and then listens at once', async t => {
-    stopTime(t)
+    stopAll(t)
     using page = new StatePage()
     const state = await lost(page)
     assert.deepEqual([state.away.value, page.asked, page.sockets.length], [true, [why], 1])
@@ -51,7 +50,7 @@ describe('the connection of the console', () => {
   })
 
   it('asks once for each lost socket, so that a gateway without sockets is not asked without an end', async t => {
-    stopTime(t)
+    stopAll(t)
     using page = new StatePage()
     let code = 200
     // In a later turn, so that questions without an end do not keep the test from seeing them.
@@ -64,7 +63,7 @@ describe('the connection of the console', () => {
   })
 
   it('listens at once when the browser is online again, and then takes no late failure for an absence', async t => {
-    stopTime(t)
+    stopAll(t)
     using page = new StatePage()
     const late = Promise.withResolvers<unknown>()
     page.answers[why] = () => late.promise
@@ -81,7 +80,7 @@ describe('the connection of the console', () => {
   })
 
   it('asks for nothing while there were too many requests, and listens as soon as that is over', async t => {
-    stopTime(t)
+    stopAll(t)
     using page = new StatePage()
     page.answers[why] = () => status(429, { 'retry-after': '20' })
     const state = await lost(page)
@@ -104,7 +103,7 @@ describe('the connection of the console', () => {
 
 describe('the health in the console', () => {
   it('is asked for every two seconds while somebody can see it', async t => {
-    stopTime(t)
+    stopAll(t)
     using page = new StatePage({ settings: { metrics: 'off' } })
     const state = await page.load('health')
     page.answers['GET /health/ready'] = () => ({})
@@ -121,7 +120,7 @@ describe('the health in the console', () => {
   })
 
   it('is drawn from two samples on: sums of all series per second, the latest delay, and the newest 60', async t => {
-    stopTime(t)
+    stopAll(t)
     using page = new StatePage({ settings: { metrics: 'open' } })
     const state = await page.load('health', 'session')
     let [requests, events] = [0, 0]
@@ -172,7 +171,7 @@ nodejs_eventloop_lag_p99_seconds 0.005
   })
 
   it('asks for metrics with the token that was entered, until it is refused, and looks again only after an answer', async t => {
-    stopTime(t)
+    stopAll(t)
     using page = new StatePage({ settings: { metrics: 'token' } })
     const state = await page.load('health')
     let late = Promise.withResolvers<unknown>()

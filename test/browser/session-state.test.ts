@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it, mock } from 'node:test'
-import { FakeStorage, type PageOptions, StatePage, settled } from './state-page.ts'
+import { FakeStorage, type PageOptions, StatePage, settled, stopTime } from './state-page.ts'
 
 const ada = { id: 1, name: 'Ada', email: 'ada@example.com', role: 'admin' }
 const grace = { id: 2, name: 'Grace', email: 'grace@example.com', role: 'member' }
@@ -11,6 +11,8 @@ function tokenOf({ id, role }: typeof ada): string {
   const iat = Math.floor(Date.now() / 1000)
   return `e30.${btoa(JSON.stringify({ sub: String(id), role, iat, exp: iat + 86_400, number: ++tokens }))}.signature`
 }
+
+const tokenIn = (headers: Headers) => headers.get('authorization')?.slice('Bearer '.length) ?? null
 
 const answer = (status: number) => () => new Response(null, { status })
 const [gone, refused, failed] = [answer(204), answer(401), answer(503)]
@@ -29,7 +31,7 @@ class Visit extends StatePage {
     const visit = new Visit(options)
     if (as !== undefined) visit.local.setItem('duet-token', tokenOf(as))
     const byToken = (headers: Headers) => {
-      const token = headers.get('authorization')?.slice('Bearer '.length) ?? null
+      const token = tokenIn(headers)
       if (token === null || visit.revoked.has(token)) return undefined
       return [ada, grace].find(({ id }) => id === Number(JSON.parse(atob(token.split('.')[1] ?? '')).sub))
     }
@@ -89,10 +91,8 @@ describe('the session of the console', () => {
     assert.equal(state.question.value?.reason, 'ended', 'the user has not chosen to sign in')
     const { value: first } = state.question
     await state.signIn(ada.email, 'secret')
-    assert.deepEqual(
-      [await soon(wanted), (await soon(Promise.all(works))).map(({ name }) => name)],
-      [true, ['Ada', 'Ada']],
-    )
+    const names = (await soon(Promise.all(works))).map(({ name }) => name)
+    assert.deepEqual([await soon(wanted), names], [true, ['Ada', 'Ada']])
     assert.deepEqual(page.shown, [ada, 1, undefined])
 
     await page.end() // a second time
@@ -127,9 +127,7 @@ describe('the session of the console', () => {
     const { withSession, api } = page.state
     const { readFeed, readerOf, feed } = await page.load('feed', 'comments')
     page.answers.Posts = page.answers.Post = (_, headers) =>
-      page.revoked.has(headers.get('authorization')?.slice('Bearer '.length) ?? null)
-        ? refused()
-        : { posts: [], post: null }
+      page.revoked.has(tokenIn(headers)) ? refused() : { posts: [], post: null }
     page.revoked.add(page.local.getItem('duet-token'))
     for (const { run } of [readFeed, readerOf('7')]) run()
     const action = outcome(withSession(() => api.users.me()))
@@ -144,23 +142,20 @@ describe('the session of the console', () => {
   it('is that of all tabs: who signs in or out elsewhere does so here, whichever answer with a name comes last', async () => {
     using page = await Visit.begin()
     const wanted = page.state.askToSignIn('wanted')
-    const late = Promise.withResolvers<unknown>()
-    const usual = page.instead('GET /users/me', () => late.promise)
+    const { 'GET /users/me': usual = assert.fail } = page.answers
+    const sendLate = page.hold('GET /users/me')
     await page.elsewhere(grace)
-    usual()
+    page.answers['GET /users/me'] = usual
     await page.elsewhere(ada)
     assert.deepEqual([page.shown, await wanted], [[ada, 1, undefined], true])
-    late.resolve(grace)
-    await settled()
+    await sendLate(grace)
     await page.elsewhere(ada) // its token is renewed
     assert.deepEqual([page.shown, page.asked.length], [[ada, 1, undefined], 2])
     assert.equal(JSON.parse(page.local.getItem('duet-person') ?? '').name, 'Ada')
-    const later = Promise.withResolvers<unknown>()
-    page.instead('GET /users/me', () => later.promise)
+    const sendLater = page.hold('GET /users/me')
     await page.elsewhere(grace)
     await page.elsewhere(undefined)
-    later.resolve(grace)
-    await settled()
+    await sendLater(grace)
     assert.deepEqual([page.shown, page.local.getItem('duet-person')], [[undefined, 2, undefined], null])
   })
 
@@ -215,8 +210,7 @@ describe('the session of the console', () => {
   })
 
   it('ends with the account, without a question, and stays if the account does', async t => {
-    mock.timers.enable({ apis: ['setTimeout'] })
-    t.after(() => mock.timers.reset())
+    stopTime(t)
     using page = await Visit.begin(ada)
     const { state } = page
     page.answers['DELETE /users/1'] = failed
@@ -280,11 +274,7 @@ describe('the session of the console', () => {
     assert.deepEqual([state.who.value, state.resuming.value], [undefined, false])
     next.answers['GET /users/me'] = next.answers['POST /tokens'] = refused
     await state.resumeSession()
-    assert.deepEqual(
-      [state.duet.session, state.question.value],
-      [undefined, undefined],
-      'nobody is asked to sign in again',
-    )
+    assert.deepEqual([state.duet.session, state.question.value], [undefined, undefined], 'nobody is asked')
   })
 
   it('leads back once to the page that sent the user to sign in, and else to the feed', async () => {

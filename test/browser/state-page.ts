@@ -1,4 +1,5 @@
 import { registerHooks } from 'node:module'
+import { mock, type TestContext } from 'node:test'
 
 // A page of the console without a browser: its state, with a service of the test behind `fetch` and `WebSocket`.
 
@@ -130,6 +131,12 @@ export async function settled(): Promise<void> {
   for (let turn = 0; turn < 20; turn++) await new Promise(resolve => setImmediate(resolve))
 }
 
+/** Timers, and what else is named, stand still until the end of the test, unless it lets time pass. */
+export function stopTime(t: TestContext, ...more: readonly 'Date'[]): void {
+  mock.timers.enable({ apis: ['setTimeout', ...more], now: 1_000_000 })
+  t.after(() => mock.timers.reset())
+}
+
 let count = 0
 
 /** A page with its storages, its service and its address. Disposing it closes it. */
@@ -167,16 +174,12 @@ export class StatePage implements Disposable {
     const isAccepted = () => this.acceptsSockets
     const globals = {
       ...{ localStorage: local, sessionStorage: session, location: this.history, history: this.history },
-      ...{
-        document: this.document,
-        navigator: { onLine: true },
-        scrollY: 120,
-        setInterval: (run: () => void) => this.intervals.push(run),
-        setTimeout: (run: () => void, ms: number) => {
-          const timer = later(run, ms)
-          this.#timers.add(timer)
-          return timer
-        },
+      ...{ document: this.document, navigator: { onLine: true }, scrollY: 120 },
+      setInterval: (run: () => void) => this.intervals.push(run),
+      setTimeout: (run: () => void, ms: number) => {
+        const timer = later(run, ms)
+        this.#timers.add(timer)
+        return timer
       },
       addEventListener: this.#window.addEventListener.bind(this.#window),
       removeEventListener: this.#window.removeEventListener.bind(this.#window),
@@ -206,6 +209,21 @@ export class StatePage implements Disposable {
   /** Tells the page an event of its window. */
   tell(name: string, details: object = {}): void {
     this.#window.dispatchEvent(Object.assign(new Event(name), details))
+  }
+
+  /** Tells the page an event of its service. */
+  event(...args: Parameters<FakeSocket['event']>): void {
+    this.sockets.at(-1)?.event(...args)
+  }
+
+  /** Holds the answers to these operations, until the returned function sends them. */
+  hold(...names: readonly string[]): (answer: unknown) => Promise<void> {
+    const late = Promise.withResolvers<unknown>()
+    for (const name of names) this.answers[name] = () => late.promise
+    return answer => {
+      late.resolve(answer)
+      return settled()
+    }
   }
 
   /** Another tab changes what is stored. */
