@@ -3,29 +3,11 @@ import { before, describe, it } from 'node:test'
 import type { Route } from 'playwright-core'
 import { browserMissing } from '../support/browser.ts'
 import { read } from '../support/graphql.ts'
-import {
-  bodyOf,
-  createOrder,
-  createUser,
-  logIn,
-  type OrderBody,
-  type PaymentBody,
-  payOrder,
-  send,
-  type UserBody,
-} from '../support/rest.ts'
+import type { OrderBody, PaymentBody, UserBody } from '../support/rest.ts'
+import { bodyOf, createOrder, createUser, logIn, payOrder, send } from '../support/rest.ts'
 import { waitUntil } from '../support/wait.ts'
-import {
-  ada,
-  type ConsolePage,
-  focus,
-  grace,
-  holdAnswer,
-  holdOne,
-  password,
-  settle,
-  startConsole,
-} from './console-page.ts'
+import type { ConsoleOptions, ConsolePage } from './console-page.ts'
+import { ada, focus, grace, holdAnswer, holdOne, ownContext, password, settle, startConsole } from './console-page.ts'
 
 describe('the administration in the console', { skip: browserMissing }, () => {
   const currency = { CURRENCY: 'EUR', CURRENCY_DIGITS: '2' }
@@ -35,8 +17,7 @@ describe('the administration in the console', { skip: browserMissing }, () => {
     token = await logIn(app, ada, password)
   })
 
-  const open = (tab: string, as = ada, options: Parameters<typeof openConsole>[0] = {}) =>
-    openConsole({ tab: `/${tab}`, as, ...options })
+  const open = (tab: string, options: ConsoleOptions = {}) => openConsole({ tab: `/${tab}`, as: ada, ...options })
   const rows = (view: ConsolePage) => view.page.locator('.listing tbody tr:not(.below)')
   const firstCells = async (view: ConsolePage) =>
     (await rows(view).locator('td:first-child').allInnerTexts()).map(text => text.split('\n').at(-1)?.trim())
@@ -108,38 +89,31 @@ describe('the administration in the console', { skip: browserMissing }, () => {
     await page.clock.runFor(1000)
     await page.clock.resume() // other pages have the same clock
     assert.deepEqual([typed, new URL(page.url()).hash], ['moni', '#/orders'])
-    view.assertNoTroubles()
   })
 
   it('lists users and orders page by page, keeps the page while one looks at a user, and leaves it for another filter', async () => {
     await Promise.all(Array.from({ length: 12 }, () => createUser(app)))
-    await using view = await open('users')
+    await using view = await open('users', { refusals: true })
     const { page } = view
     await view.button('Next').click()
     await page.getByText('Page 2').waitFor()
     const second = await firstCells(view)
     assert.equal(second.length > 0 && second.length <= 10, true)
     const id = Number(second[0]?.split('#')[1])
-    const ordered: number[] = []
-    for (let count = 0; count < 11; count++) ordered.push((await order(id)).id)
+    const ordered: number[] = [] // newest first
+    for (let count = 0; count < 11; count++) ordered.unshift((await order(id)).id)
     await rows(view).nth(0).getByRole('link').click()
     const section = page.getByRole('region', { name: 'Orders' })
     const turn = async (name: string, to: number) => {
       await section.getByRole('button', { name }).click()
       await section.getByText(`Page ${to}`).waitFor()
       const shown = (await section.locator('td:first-child').allInnerTexts()).map(text => Number(text.split(' ')[1]))
-      assert.deepEqual(
-        shown,
-        ordered
-          .slice(0, 16 - 5 * to)
-          .reverse()
-          .slice(0, 5),
-      )
+      assert.deepEqual(shown, ordered.slice(5 * to - 5, 5 * to))
     }
     await turn('Next', 2)
     await turn('Next', 3)
     await turn('Previous', 2)
-    await send(app, `DELETE /orders/${ordered[0]}`, undefined, token) // the last page becomes empty
+    await send(app, `DELETE /orders/${ordered[10]}`, undefined, token) // the last page becomes empty
     await send(app, `PATCH /users/${id}`, { name: 'Renamed meanwhile' }, token)
     await section.getByRole('button', { name: 'Next' }).click()
     await section.locator('[aria-busy=false] [aria-disabled=true]').getByText('Next').waitFor()
@@ -170,16 +144,12 @@ describe('the administration in the console', { skip: browserMissing }, () => {
     await view.button('Previous').click()
     await page.getByText('Page 1').waitFor()
     const first = await firstCells(view)
-    assert.deepEqual(
-      first.filter(name => second.includes(name)),
-      [],
-    )
-    assert.equal(first.length, 10)
-    view.assertNoTroubles({ refusals: true })
+    const twice = first.filter(name => second.includes(name))
+    assert.deepEqual([first.length, twice], [10, []])
   })
 
   it('creates a user, shows the profile, what the user ordered, paid and wrote, and deletes the user after a question', async () => {
-    await using view = await open('users')
+    await using view = await open('users', { refusals: true })
     const { page } = view
     await view.button('New user').click()
     await page.getByLabel('Name', { exact: true }).fill('Barbara Liskov')
@@ -204,10 +174,8 @@ describe('the administration in the console', { skip: browserMissing }, () => {
     assert.match(await section('Profile').innerText(), /barbara@example\.com[\s\S]*Age\s+0\s+Joined\s+just now/)
     const orders = await section('Orders').locator('tbody tr').allInnerTexts()
     assert.match(orders.join('|'), new RegExp(`^Order ${waiting.id}\\D.*€0\\.15\\|Order ${paid.id}\\D.*€3\\.60$`, 's'))
-    assert.match(
-      await section('Payments for orders').locator('tbody').innerText(),
-      new RegExp(`^Order ${paid.id}\\D.*€3\\.60$`, 's'),
-    )
+    const payments = await section('Payments for orders').locator('tbody').innerText()
+    assert.match(payments, new RegExp(`^Order ${paid.id}\\D.*€3\\.60$`, 's'))
     assert.equal(await page.title(), 'Barbara Liskov · Duet console')
 
     // The form has what is stored now, so there is no conflict.
@@ -247,33 +215,31 @@ describe('the administration in the console', { skip: browserMissing }, () => {
 
   it('shows roles to admins, changes them after a question, and says at its place that the last admin stays one', async () => {
     const { id, email } = await createUser(app, { name: 'Radia Perlman', password })
-    await using view = await open(`users/${id}`)
+    await using view = await open(`users/${id}`, { refusals: true })
     const { page } = view
     const role = page.getByRole('region', { name: 'Profile' }).locator('.role')
-    await view.button('Make an admin').click()
-    assert.match(await page.getByRole('dialog').innerText(), /Radia Perlman is signed out everywhere/)
-    await page.getByRole('dialog').getByRole('button', { name: 'Make an admin' }).click()
-    await role.getByText('admin', { exact: true }).waitFor()
+    const dialog = page.getByRole('dialog')
+    const ask = async (what: string, question: RegExp) => {
+      await view.button(what).click()
+      assert.match(await dialog.innerText(), question)
+      await dialog.getByRole('button', { name: what }).click()
+    }
     const roleOf = async (user: number) =>
       bodyOf<{ role: string }>(await send(app, `GET /users/${user}/role`, undefined, token)).role
-    assert.equal(await roleOf(id), 'admin')
-    await view.button('Make a member').click()
-    await page.getByRole('dialog').getByRole('button', { name: 'Make a member' }).click()
-    await role.getByText('member', { exact: true }).waitFor()
-    assert.equal(await roleOf(id), 'member')
-    view.assertNoTroubles()
+    for (const [next, what] of Object.entries({ admin: 'Make an admin', member: 'Make a member' })) {
+      await ask(what, /Radia Perlman is signed out everywhere/)
+      await role.getByText(next, { exact: true }).waitFor()
+      assert.equal(await roleOf(id), next)
+    }
 
     await page.goto(`${app.url}/console#/users/1`)
-    await view.button('Make a member').click()
-    assert.match(await page.getByRole('dialog').innerText(), /You are signed out everywhere/)
-    await page.getByRole('dialog').getByRole('button', { name: 'Make a member' }).click()
-    await page.getByRole('dialog').getByText('The last admin stays an admin.').waitFor()
+    await ask('Make a member', /You are signed out everywhere/)
+    await dialog.getByText('The last admin stays an admin.').waitFor()
     assert.equal(await roleOf(1), 'admin')
     assert.match(await role.innerText(), /^admin/)
 
-    await using other = await open(`users/${id}`, email, { offline: false }) // with its own browser context
+    await using other = await open(`users/${id}`, { as: email, ...ownContext })
     await other.page.getByText('This is for admins').waitFor()
-    other.assertNoTroubles()
   })
 
   it('shows all orders newest first with owner, time and items, also of one status or one user, found by typing', async () => {
@@ -284,10 +250,8 @@ describe('the administration in the console', { skip: browserMissing }, () => {
     await page.getByRole('link', { name: `Order ${second.id}` }).waitFor()
     assert.deepEqual((await firstCells(view)).slice(0, 2), [`Order ${second.id}`, `Order ${first.id}`])
     await page.getByRole('link', { name: 'Grace Hopper' }).first().waitFor()
-    assert.match(
-      await rows(view).first().innerText(),
-      /^Order \d+\s+Grace Hopper\s+just now\s+Waiting for payment\s+€37\.02/,
-    )
+    const top = await rows(view).first().innerText()
+    assert.match(top, /^Order \d+\s+Grace Hopper\s+just now\s+Waiting for payment\s+€37\.02/)
     await view.button(`Items of order ${second.id}`).click()
     const items = page.getByRole('table', { name: 'Items' })
     assert.match(await items.innerText(), /Brass gear\s+3\s+€12\.34\s+€37\.02/)
@@ -319,11 +283,10 @@ describe('the administration in the console', { skip: browserMissing }, () => {
     assert.equal(await whom.inputValue(), 'Grace Hopper')
     await whom.press('Escape') // nothing is written, so there is no question
     await page.getByRole('dialog').waitFor({ state: 'detached', timeout: 20_000 })
-    view.assertNoTroubles()
   })
 
   it('places an order for a user found by typing, in the money of the service, and shows it on top at once', async () => {
-    await using view = await open('orders?status=shipped')
+    await using view = await open('orders?status=shipped', { refusals: true })
     const { page } = view
     await rows(view).first().waitFor()
     for (const name of ['Zoe Alpha', 'Zoe Beta', 'Zoe Gamma']) await createUser(app, { name })
@@ -420,19 +383,15 @@ describe('the administration in the console', { skip: browserMissing }, () => {
     }
     await page.clock.resume() // other pages have the same clock
     await page.getByRole('option', { name: /Alan Turing/ }).waitFor()
-    assert.deepEqual(
-      asked.filter(text => text !== ''),
-      ['al'], // two letters are the fewest that the service searches for
-    )
+    assert.equal(asked.join(''), 'al') // two letters are the fewest that the service searches for
     await whom.fill('gr')
     await whom.press('Enter') // before the answer: it must not choose Alan
     assert.equal(await whom.inputValue(), 'gr')
-    view.assertNoTroubles({ refusals: true })
   })
 
   it('pays and cancels an order at its own address', async () => {
     const [one, other] = [await order(1), await order(1)]
-    await using view = await open(`orders/${one.id}`)
+    await using view = await open(`orders/${one.id}`, { refusals: true })
     const { page } = view
     await view.button('Pay €3.60').waitFor()
     await page.getByRole('article').getByRole('link', { name: 'Ada Lovelace' }).waitFor()
@@ -470,8 +429,8 @@ describe('the administration in the console', { skip: browserMissing }, () => {
   })
 
   it('says what became of an order that another window cancelled or paid, and takes its buttons away', async () => {
-    await using view = await open('orders')
-    await using other = await open('orders')
+    await using view = await open('orders', { refusals: true })
+    await using other = await open('orders', { refusals: true })
     const stale = async (last: 'Pay €3.60' | 'Cancel the order', meanwhile: (id: number) => Promise<unknown>) => {
       const { id } = await order(1)
       for (const each of [view, other]) await each.page.goto(`${app.url}/console#/orders/${id}`)
@@ -497,10 +456,8 @@ describe('the administration in the console', { skip: browserMissing }, () => {
       await other.page.getByText('Difference Express').waitFor()
     }
     assert.equal(await stale('Pay €3.60', cancelElsewhere), 'This order was cancelled meanwhile. Nothing is paid.')
-    assert.equal(
-      await stale('Cancel the order', payElsewhere),
-      'This order was paid and shipped meanwhile. It can no longer be cancelled.',
-    )
+    const tooLate = await stale('Cancel the order', payElsewhere)
+    assert.equal(tooLate, 'This order was paid and shipped meanwhile. It can no longer be cancelled.')
     await view.page.getByText('Difference Express').waitFor() // and it shows the present state
 
     const gone = await order(1)
@@ -546,7 +503,6 @@ describe('the administration in the console', { skip: browserMissing }, () => {
     await other.button('Pay €3.60').click()
     await other.page.getByText('Difference Express').waitFor()
     assert.equal(await unpaid.count(), 0) // it is paid now
-    for (const each of [view, other]) each.assertNoTroubles({ refusals: true })
   })
 
   it('lists payments newest first, page by page, makes one, and shows that sending it again pays nothing twice', async () => {
@@ -559,10 +515,8 @@ describe('the administration in the console', { skip: browserMissing }, () => {
     await page.getByText(/^Payment \d+ of €12\.50 is made$/).waitFor()
     const ids = async () => (await firstCells(view)).map(text => Number(text?.split(' ')[1]))
     const [paid = 0, ...others] = await ids()
-    assert.deepEqual(
-      others,
-      [...others].sort((one, next) => next - one),
-    )
+    const sorted = others.toSorted((one, next) => next - one)
+    assert.deepEqual(others, sorted)
     assert.equal(bodyOf<PaymentBody>(await send(app, `GET /payments/${paid}`, undefined, token)).amount, 1250)
     await view.button('Send it again').click()
     await page.getByText(`This was payment ${paid} of €12.50 again: nothing was paid twice`).waitFor()
@@ -577,12 +531,11 @@ describe('the administration in the console', { skip: browserMissing }, () => {
     assert.deepEqual([await page.getByText('Page 1').count(), await ids()], [1, [paid + 1]])
     release()
     await rows(view).nth(9).waitFor({ timeout: 20_000 }) // the others follow
-    view.assertNoTroubles()
   })
 
   it('shows members their own orders and payments, and asks for nothing that they may not see', async () => {
     await order(1)
-    await using view = await open('orders?user=1', grace)
+    await using view = await open('orders?user=1', { as: grace, refusals: true })
     const { page } = view
     const refused: string[] = []
     page.on('response', response => {
@@ -591,10 +544,8 @@ describe('the administration in the console', { skip: browserMissing }, () => {
     await rows(view).first().waitFor()
     const graceId = await idOf(grace)
     const own = bodyOf<OrderBody[]>(await send(app, `GET /users/${graceId}/orders?sort=-id&limit=10`, undefined, token))
-    assert.deepEqual(
-      await firstCells(view),
-      own.map(({ id }) => `Order ${id}`),
-    )
+    const expected = own.map(({ id }) => `Order ${id}`)
+    assert.deepEqual(await firstCells(view), expected)
     assert.equal(await page.getByRole('combobox', { name: 'Orders of' }).count(), 0)
     await view.button('New order').click()
     await page.getByLabel('Item', { exact: true }).fill('Nanoseconds of wire')
@@ -613,7 +564,7 @@ describe('the administration in the console', { skip: browserMissing }, () => {
 
   it('shows nothing that the former user has read, and no answer that comes after its reader has left', async () => {
     await order(1)
-    await using view = await open('orders')
+    await using view = await open('orders', { refusals: true })
     const { page } = view
     await rows(view).first().waitFor()
     const leave = await holdOne(page, /status=shipped/)

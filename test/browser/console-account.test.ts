@@ -7,7 +7,7 @@ import { browserMissing } from '../support/browser.ts'
 import { tokenKeys } from '../support/keys.ts'
 import { bodyOf, createOrder, createUser, logIn, send, somebody } from '../support/rest.ts'
 import { waitUntil } from '../support/wait.ts'
-import { ada, ConsolePage, failOne, grace, password, startConsole } from './console-page.ts'
+import { ada, ConsolePage, failOne, grace, ownContext, password, settle, startConsole } from './console-page.ts'
 
 describe('accounts in the console', { skip: browserMissing }, () => {
   let mail: MailServer
@@ -24,7 +24,7 @@ describe('accounts in the console', { skip: browserMissing }, () => {
   }
 
   it('creates an account beside signing in, says at the field what is wrong with it, and lets the user sign in if that failed at first', async () => {
-    await using view = await open({ tab: '/sign-in' })
+    await using view = await open({ tab: '/sign-in', refusals: true })
     const { page } = view
     const tab = (name: string) => page.getByRole('tab', { name, exact: true })
     await page.getByLabel('E-mail').fill(grace)
@@ -37,10 +37,9 @@ describe('accounts in the console', { skip: browserMissing }, () => {
     assert.equal(new URL(page.url()).hash, '#/sign-up')
     assert.equal(await page.getByLabel('E-mail').inputValue(), grace)
     assert.match(await described(page, 'Password'), /^8 to 128 characters/)
-    assert.deepEqual(
-      await Promise.all(['Name', 'E-mail', 'Password'].map(each => page.getByLabel(each).getAttribute('autocomplete'))),
-      ['name', 'email', 'new-password'],
-    )
+    for (const [label, kind] of Object.entries({ Name: 'name', 'E-mail': 'email', Password: 'new-password' })) {
+      assert.equal(await page.getByLabel(label).getAttribute('autocomplete'), kind)
+    }
     await page.getByLabel('Name').fill('Mary Somerville')
     await page.getByLabel('Password').fill('long enough')
     await view.button('Create the account').click()
@@ -68,12 +67,11 @@ describe('accounts in the console', { skip: browserMissing }, () => {
     await view.button('Write a post').waitFor()
     assert.deepEqual(await places(page), ['Feed', 'Orders', 'Payments', 'Account'])
     await logIn(app, 'mary.s@example.com', 'long enough')
-    view.assertNoTroubles({ refusals: true })
   })
 
   it('sets a forgotten password with the link of a mail, once, and keeps the secret out of the address', async () => {
     const { email } = await createUser(app, { password })
-    await using view = await open({ permissions: [] }) // with its own browser context
+    await using view = await open({ ...ownContext, refusals: true })
     const { page } = view
     const ask = async (whom: string) => {
       await page.getByLabel('E-mail').fill(whom)
@@ -120,13 +118,12 @@ describe('accounts in the console', { skip: browserMissing }, () => {
     await page.getByText('This link is no longer valid').waitFor()
     await page.getByRole('link', { name: 'Get a new link' }).click()
     await view.button('Send me a link').waitFor()
-    view.assertNoTroubles({ refusals: true })
   })
 
   it('says so where only admins create accounts, and where no mail is set up', async () => {
     const production = { NODE_ENV: 'production', EXPLORERS: 'on', TOKEN_KEYS: tokenKeys }
     await using closed = await startTestApp({ ...production, SIGN_UP: 'closed' })
-    await using view = await ConsolePage.open(closed.url, { tab: '/sign-up' })
+    await using view = await ConsolePage.open(closed.url, { tab: '/sign-up', refusals: true })
     const { page } = view
     await page.getByText('Here only admins create accounts').waitFor()
     assert.equal(await page.getByRole('tab').count(), 0)
@@ -137,11 +134,10 @@ describe('accounts in the console', { skip: browserMissing }, () => {
     await page.getByText('This service sends no mail').waitFor()
     await view.show('Feed')
     await page.getByText('Nothing has been written yet').waitFor()
-    view.assertNoTroubles({ refusals: true })
   })
 
   it('leads visitors, members and admins to what they may see', async () => {
-    await using view = await open({ tab: '/account' })
+    await using view = await open({ tab: '/account', refusals: true })
     const { page } = view
     await page.getByText('Sign in to see this').waitFor()
     assert.deepEqual(await places(page), ['Feed'])
@@ -164,13 +160,12 @@ describe('accounts in the console', { skip: browserMissing }, () => {
     await view.button('Sign out').click()
     await view.button('Sign in').click()
     assert.equal(await page.getByLabel('E-mail').inputValue(), '')
-    view.assertNoTroubles({ refusals: true })
   })
 
   it('saves the profile of a member, counts a long name instead of cutting it, and shows both versions of a conflict', async () => {
     const { id, name, email } = await createUser(app, { password })
     const token = await logIn(app, email, password)
-    await using view = await open({ tab: '/account', as: email })
+    await using view = await open({ tab: '/account', as: email, refusals: true })
     const { page } = view
     const stored = async () => bodyOf<Record<string, unknown>>(await send(app, `GET /users/${id}`, undefined, token))
     await page.getByLabel('Name').fill('W'.repeat(255))
@@ -231,13 +226,12 @@ describe('accounts in the console', { skip: browserMissing }, () => {
     await view.button('Keep what is stored').click()
     await view.account.getByText('Emmy', { exact: true }).first().waitFor()
     assert.equal(await page.getByLabel('Age').inputValue(), '0')
-    view.assertNoTroubles({ refusals: true })
   })
 
   it('changes a password for who knows the present one, and goes on in all tabs of this browser; ends the account', async () => {
     const { id, email } = await createUser(app, { password })
     const old = await logIn(app, email, password)
-    await using view = await open({ tab: '/account', as: email, offline: false }) // with its own browser context
+    await using view = await open({ tab: '/account', as: email, ...ownContext, refusals: true })
     const { page } = view
     const other = await view.context.newPage()
     await other.goto(`${app.url}/console`)
@@ -283,14 +277,13 @@ describe('accounts in the console', { skip: browserMissing }, () => {
     await view.button('Sign in').waitFor()
     assert.equal(await page.getByRole('dialog').count(), 0)
     assert.equal((await send(app, `GET /users/${id}`, undefined, await logIn(app, ada, password))).status, 404)
-    view.assertNoTroubles({ refusals: true })
   })
 
   it('does nothing more with an answer that comes after its user has signed out', async () => {
     const token = await logIn(app, ada, password)
     const { id } = await createUser(app)
     const order = await createOrder(app, id, [{ name: 'Brass gear', quantity: 1, price: 100 }], token)
-    await using view = await open({ offline: false }) // with its own browser context
+    await using view = await open(ownContext)
     const { page } = view
     const inDialog = (name: string) => page.getByRole('dialog').getByRole('button', { name })
     const places: Record<string, () => Promise<void>> = {
@@ -338,15 +331,14 @@ describe('accounts in the console', { skip: browserMissing }, () => {
       const answered = page.waitForResponse(response => isWriting(response.request()))
       held.resolve()
       assert.ok((await answered).ok())
-      await page.evaluate('new Promise(resolve => setTimeout(resolve))')
+      await settle(page)
       assert.deepEqual([new URL(page.url()).hash, await page.locator('.toast').count()], [place, 0])
       await page.unroute(/\/(users|orders)\//)
     }
-    view.assertNoTroubles()
   })
 
   it('ends all sessions of a user', async () => {
-    await using view = await open({ tab: '/account' })
+    await using view = await open({ tab: '/account', refusals: true })
     await view.button('Sign in to go on').click()
     await view.page.getByRole('tab', { name: 'Create an account' }).click()
     const { name, email } = somebody()

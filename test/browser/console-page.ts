@@ -14,11 +14,16 @@ export const grace = 'grace@example.com'
 /** The messages that a browser itself prints for failed requests. */
 const ofTheBrowser = /^Failed to load resource|^WebSocket connection to .* failed|^WebSocket is already in CLOSING/
 
+/** With any option, a page has its own browser context. */
+export const ownContext = { offline: false }
+
 export interface ConsoleOptions extends BrowserContextOptions {
   readonly tab?: string
   readonly as?: string
   /** Runs before the scripts of the page. */
   readonly script?: string
+  /** Whether the service refuses requests of the page, of which the browser itself prints messages. */
+  readonly refusals?: boolean
 }
 
 /** A script that begins a visit with this session, or without one, unless the tab has begun already. */
@@ -30,26 +35,29 @@ function begin(token = ''): string {
 }`
 }
 
-/** The console in a browser, and the actions that the tests need. */
+/** The console in a browser, and the actions that the tests need. Leaving it fails if the page had an error. */
 export class ConsolePage implements AsyncDisposable {
   readonly page: Page
   readonly #opened: OpenPage
+  readonly #refusals: boolean
 
   /** Opens a tab of the console, as a signed-in user or without a user. */
   static async open(
     url: string,
-    { tab = 'feed', as, script = '', ...options }: ConsoleOptions = {},
+    { tab = 'feed', as, script = '', refusals = false, ...options }: ConsoleOptions = {},
   ): Promise<ConsolePage> {
     const browser = await sharedBrowser()
     const token = as === undefined ? undefined : await logIn({ url }, as, password)
     const address = `${url}/console#${tab}`
-    const opened = new ConsolePage(await openPage(browser, address, { ...options, script: begin(token) + script }))
-    if (as !== undefined) await opened.account.waitFor()
-    return opened
+    const opened = await openPage(browser, address, { ...options, script: begin(token) + script })
+    const view = new ConsolePage(opened, refusals)
+    if (as !== undefined) await view.account.waitFor()
+    return view
   }
 
-  private constructor(opened: OpenPage) {
+  private constructor(opened: OpenPage, refusals: boolean) {
     this.#opened = opened
+    this.#refusals = refusals
     this.page = opened.page
   }
 
@@ -81,14 +89,10 @@ export class ConsolePage implements AsyncDisposable {
     return this.page.getByRole('article', { name: title, exact: true })
   }
 
-  /** Fails if the page had an error. With `refusals`, the browser's messages about failed requests are expected. */
-  assertNoTroubles({ refusals = false } = {}): void {
-    const { troubles } = this.#opened
-    assert.deepEqual(refusals ? troubles.filter(text => !ofTheBrowser.test(text)) : troubles, [])
-  }
-
   async [Symbol.asyncDispose](): Promise<void> {
+    const { troubles } = this.#opened
     await this.#opened[Symbol.asyncDispose]()
+    assert.deepEqual(this.#refusals ? troubles.filter(text => !ofTheBrowser.test(text)) : troubles, [])
   }
 }
 

@@ -7,7 +7,7 @@ import { read } from '../support/graphql.ts'
 import { logIn } from '../support/rest.ts'
 import { metricOf } from '../support/sockets.ts'
 import { waitUntil, within } from '../support/wait.ts'
-import { ada, ConsolePage, failOne, focus, grace, password, startConsole } from './console-page.ts'
+import { ada, ConsolePage, failOne, focus, grace, ownContext, password, startConsole } from './console-page.ts'
 
 const texts = {
   write: 'mutation ($title: String!, $content: String!) { done: createPost(title: $title, content: $content) { id } }',
@@ -40,7 +40,7 @@ describe('posts in the console', { skip: browserMissing }, () => {
     await read(app, `mutation { ${comments.join(' ')} }`, { token })
     for (let count = 0; count < 12; count++) await write(`Filler ${count}`, 'Line\n'.repeat(20))
     const permissions = ['clipboard-read', 'clipboard-write']
-    await using view = await open({ permissions, viewport: { width: 800, height: 500 } })
+    await using view = await open({ permissions, viewport: { width: 800, height: 500 }, refusals: true })
     const { page } = view
     const again = page.getByRole('alert').getByRole('button', { name: 'Try again' })
     await view.button('Show older posts').waitFor()
@@ -89,7 +89,6 @@ describe('posts in the console', { skip: browserMissing }, () => {
       await page.goto(`${app.url}/console#/posts/${id}`)
       await page.getByText('There is no such post').waitFor()
     }
-    view.assertNoTroubles({ refusals: true })
   })
 
   it('shows what others change, comment and delete, in the feed and on the page of a post, with the right number of comments', async () => {
@@ -148,13 +147,12 @@ describe('posts in the console', { skip: browserMissing }, () => {
     await feed.page.locator('figure', { hasText: 'A comment in the feed' }).waitFor()
     await feed.button('Close').click()
     await feed.page.getByText('was deleted by its author').waitFor({ state: 'detached' })
-    for (const view of [feed, alone]) view.assertNoTroubles()
   })
 
   it('says so if somebody changes what the user is editing, keeps what is written, and saves the chosen version', async () => {
     const id = await write('To be edited')
     const comment = await elsewhere('comment', { id, text: 'To be edited, too' })
-    await using view = await open({ tab: `/posts/${id}`, as: ada })
+    await using view = await open({ tab: `/posts/${id}`, as: ada, refusals: true })
     const { page } = view
     const stored = async () => {
       const document = 'query ($id: ID!) { post(id: $id) { title content comments { text } } }'
@@ -221,13 +219,12 @@ describe('posts in the console', { skip: browserMissing }, () => {
     await page.getByRole('heading', { name: 'Feed', level: 1 }).waitFor()
     assert.equal(await page.getByRole('dialog').count(), 0)
     assert.equal(await page.evaluate('history.length'), places) // the way back does not lead to the deleted post
-    view.assertNoTroubles({ refusals: true })
   })
 
   it('keeps what the user writes into an edit while it is saved, and saves that, too, without a question', async () => {
     const id = await write('To be saved twice')
     await elsewhere('comment', { id, text: 'First words' })
-    await using view = await open({ tab: `/posts/${id}`, as: ada, offline: false }) // with its own browser context
+    await using view = await open({ tab: `/posts/${id}`, as: ada, ...ownContext, refusals: true })
     const { page } = view
     let held = Promise.withResolvers<void>()
     await page.route(/graphql$/, async route => {
@@ -267,7 +264,6 @@ describe('posts in the console', { skip: browserMissing }, () => {
     await save.click()
     await page.locator('.versions').waitFor()
     assert.match(await page.locator('.versions').innerText(), /Theirs/)
-    view.assertNoTroubles({ refusals: true })
   })
 
   it('says that the service cannot be reached until it answers, even before events arrive again, and shows what others did meanwhile', async () => {
@@ -275,7 +271,7 @@ describe('posts in the console', { skip: browserMissing }, () => {
     const gone = await write('Deleted in the break')
     const comment = await elsewhere('comment', { id, text: 'Before' })
     await using proxy = await Wire.to(new URL(app.url))
-    const options = { offline: false } // with its own browser context, because of the clock
+    const options = { ...ownContext, refusals: true } // because of the clock
     await using view = await ConsolePage.open(`http://127.0.0.1:${proxy.port}`, options)
     const { page } = view
     const [banner, live] = [page.getByText('The service cannot be reached'), page.getByText('Live', { exact: true })]
@@ -315,11 +311,10 @@ describe('posts in the console', { skip: browserMissing }, () => {
     assert.equal(await post.getByText('New in the break').count(), 1)
     assert.equal(await view.post('Written in the break').count(), 1)
     await live.waitFor()
-    view.assertNoTroubles({ refusals: true })
   })
 
   it('is written with the keyboard: Ctrl-Enter publishes, Escape leaves an edit and asks if something is written', async () => {
-    await using view = await open({ as: ada })
+    await using view = await open({ as: ada, refusals: true })
     const { page } = view
     const focused = page.getByLabel('Title').and(page.locator(':focus'))
     const leaveAndReturn = async () => {
@@ -419,6 +414,5 @@ describe('posts in the console', { skip: browserMissing }, () => {
     await page.keyboard.press('Escape')
     await question.getByRole('button', { name: 'Discard it' }).click()
     assert.equal(await post.locator('.prose').first().innerText(), 'Two\nlines')
-    view.assertNoTroubles({ refusals: true })
   })
 })

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
+import type { Browser, Page } from 'playwright-core'
 import { startTestApp } from '../support/app.ts'
 import { browserMissing, openPage } from '../support/browser.ts'
-import { inForm, onlyInFull } from '../support/form.ts'
+import { inForm } from '../support/form.ts'
 import { logIn } from '../support/rest.ts'
 import { sharedBrowser } from '../support/shared-browser.ts'
 import { metricOf } from '../support/sockets.ts'
@@ -12,7 +12,6 @@ import { axe, findings } from './axe.ts'
 
 const phone = { viewport: { width: 375, height: 720 } }
 const desk = { viewport: { width: 1200, height: 800 } }
-const dark = { ...desk, colorScheme: 'dark' } as const
 
 /** The serious accessibility problems in a part of the page. GraphiQL itself is not ours. */
 async function seriousFindings(page: Page, part = page.url().endsWith('/graphql') ? '.top' : 'html') {
@@ -36,32 +35,18 @@ test('the pages', { skip: browserMissing }, async suite => {
   })
   after(() => app?.[Symbol.asyncDispose]())
 
-  const forms: Readonly<Record<string, { readonly options: BrowserContextOptions; readonly skip: string | false }>> = {
-    light: { options: desk, skip: false },
-    dark: { options: dark, skip: onlyInFull }, // axe-core takes seconds
-    'on a phone': { options: phone, skip: onlyInFull },
-  }
-  for (const [name, { options, skip }] of Object.entries(forms)) {
-    await suite.test(`are accessible, ${name}`, { skip }, async () => {
-      const all = [
-        '/',
-        '/docs',
-        '/docs/readme',
-        '/docs/clients',
-        '/docs/http',
-        '/docs/graphql',
-        '/docs/api',
-        '/graphql',
-        '/nowhere',
-      ]
-      for (const path of inForm(['/docs/how-to/add-a-field', '/nowhere'], all)) {
+  await suite.test('are accessible, also in dark mode and on a phone', async () => {
+    const most = ['/', '/docs', '/docs/readme', '/docs/clients', '/docs/http', '/docs/graphql', '/docs/api', '/graphql']
+    const paths = [...inForm(['/docs/how-to/add-a-field'], most), '/nowhere']
+    for (const options of inForm([desk], [desk, { ...desk, colorScheme: 'dark' } as const, phone])) {
+      for (const path of paths) {
         // The page's content security policy forbids other scripts. Only axe-core may run.
         await using opened = await openPage(browser, app.url + path, { ...options, bypassCSP: true })
         await opened.page.getByRole('button', { name: 'Sign in' }).waitFor()
         assert.deepEqual(await seriousFindings(opened.page), [], path)
       }
-    })
-  }
+    }
+  })
 
   await suite.test(
     'show no errors, are not wider than the window, nor are their tables, and are dark if the user prefers that',
@@ -233,11 +218,8 @@ test('the pages', { skip: browserMissing }, async suite => {
       for (const { viewport } of [phone, desk]) {
         await other.setViewportSize(viewport)
         assert.equal(await other.evaluate('document.documentElement.scrollWidth'), viewport.width)
-        const shown = await other.locator('.graphiql-response').boundingBox()
-        assert.ok(
-          shown !== null && shown.width > 300 && shown.y + shown.height <= viewport.height,
-          'the answer is seen',
-        )
+        const { width, height, y } = (await other.locator('.graphiql-response').boundingBox()) ?? assert.fail()
+        assert.ok(width > 300 && y + height <= viewport.height, 'the answer is seen')
       }
       const renewed = await renew()
       const asked = other.waitForRequest(`${app.url}/graphql`)

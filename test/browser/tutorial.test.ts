@@ -35,19 +35,9 @@ import { Posts } from './Posts.tsx'
 createRoot(document.getElementById('root')!).render(<StrictMode><App /><Posts /></StrictMode>)
 `
 const compilerOptions = {
-  target: 'es2023',
-  lib: ['es2023', 'dom', 'dom.iterable'],
-  module: 'esnext',
-  moduleResolution: 'bundler',
-  types: [],
-  jsx: 'react-jsx',
-  strict: true,
-  noUnusedLocals: true,
-  verbatimModuleSyntax: true,
-  erasableSyntaxOnly: true,
-  allowImportingTsExtensions: true,
-  noEmit: true,
-  skipLibCheck: true,
+  ...{ target: 'es2023', module: 'esnext', moduleResolution: 'bundler', types: [], jsx: 'react-jsx', strict: true },
+  ...{ noUnusedLocals: true, verbatimModuleSyntax: true, erasableSyntaxOnly: true, allowImportingTsExtensions: true },
+  ...{ noEmit: true, skipLibCheck: true },
 }
 
 test('the tutorial leads, step by step, to a page with live comments that survives a restart', {
@@ -126,13 +116,8 @@ test('the tutorial leads, step by step, to a page with live comments that surviv
   await promisify(execFile)(join(root, 'node_modules', '.bin', 'tsc'), ['-p', project]).catch(({ stdout }) => {
     assert.fail(stdout)
   })
-  await build({
-    root: project,
-    base: './',
-    configFile: false,
-    logLevel: 'error',
-    build: { outDir: join(site, 'react') },
-  })
+  const settings = { root: project, base: './', configFile: false, logLevel: 'error' } as const
+  await build({ ...settings, build: { outDir: join(site, 'react') } })
   await using react = await openPage(browser, `${app.url}/app/react/index.html`)
   await react.page.getByText('Ada Lovelace: Hello from the page').waitFor()
   await react.page.getByRole('button', { name: 'Sign in as Ada' }).click()
@@ -143,8 +128,6 @@ test('the tutorial leads, step by step, to a page with live comments that surviv
   assert.deepEqual(react.troubles, [])
 
   const expected = /401 \(Unauthorized\)|ERR_CONNECTION_REFUSED|WebSocket/ // caused by the wrong password and by the restart
-  assert.deepEqual(
-    troubles.filter(text => !expected.test(text)),
-    [],
-  )
+  const others = troubles.filter(text => !expected.test(text))
+  assert.deepEqual(others, [])
 })
