@@ -3,6 +3,8 @@ import { after } from 'node:test'
 import type { BrowserContextOptions, Page, Route } from 'playwright-core'
 import { startTestApp } from '../support/app.ts'
 import { type OpenPage, openPage } from '../support/browser.ts'
+import { read } from '../support/graphql.ts'
+import type { Served } from '../support/http.ts'
 import { logIn } from '../support/rest.ts'
 import { shared } from '../support/shared.ts'
 import { leaveBrowser, sharedBrowser } from '../support/shared-browser.ts'
@@ -99,11 +101,27 @@ export class ConsolePage implements AsyncDisposable {
 type Env = Readonly<Record<string, string>>
 
 /** The app of all tests of a suite, with the demo data, and its console. */
-export function startConsole(env: Env | (() => Env) = {}) {
+export function startConsole(env: Env | (() => Env) = {}, parts: Parameters<typeof startTestApp>[1] = {}) {
   const usual = { DEMO_DATA: 'true', RATE_LIMIT_MAX: '0', LOGIN_LIMIT_MAX: '0' }
-  const app = shared(() => startTestApp({ ...usual, ...(typeof env === 'function' ? env() : env) }))
+  const app = shared(() => startTestApp({ ...usual, ...(typeof env === 'function' ? env() : env) }, parts))
   after(leaveBrowser)
   return { app, open: (options: ConsoleOptions = {}) => ConsolePage.open(app.url, options) }
+}
+
+const changes = {
+  write: 'mutation ($title: String!, $content: String!) { done: createPost(title: $title, content: $content) { id } }',
+  edit: 'mutation ($id: ID!, $title: String, $content: String) { done: updatePost(id: $id, title: $title, content: $content) { id } }',
+  remove: 'mutation ($id: ID!) { done: deletePost(id: $id) }',
+  comment: 'mutation ($id: ID!, $text: String!) { done: addComment(postId: $id, text: $text) { id } }',
+  editComment: 'mutation ($id: ID!, $text: String!) { done: updateComment(id: $id, text: $text) { id } }',
+  removeComment: 'mutation ($id: ID!) { done: deleteComment(id: $id) }',
+}
+
+export type Change = keyof typeof changes
+
+/** Changes posts and comments without the console. Returns the id of what it made. */
+export async function change(app: Served, what: Change, variables: object, token: string): Promise<string> {
+  return (await read<{ done: { id: string } }>(app, changes[what], { token, variables })).done.id
 }
 
 /** After a turn of the event loop of the page, it has used the answers that have arrived. */

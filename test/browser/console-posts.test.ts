@@ -7,17 +7,8 @@ import { read } from '../support/graphql.ts'
 import { logIn } from '../support/rest.ts'
 import { metricOf } from '../support/sockets.ts'
 import { waitUntil, within } from '../support/wait.ts'
-import { ada, ConsolePage, failOne, focus, grace, ownContext, password, startConsole } from './console-page.ts'
-
-const texts = {
-  write: 'mutation ($title: String!, $content: String!) { done: createPost(title: $title, content: $content) { id } }',
-  edit: 'mutation ($id: ID!, $title: String, $content: String) { done: updatePost(id: $id, title: $title, content: $content) { id } }',
-  remove: 'mutation ($id: ID!) { done: deletePost(id: $id) }',
-  like: 'mutation ($id: ID!) { done: likePost(id: $id) { id } }',
-  comment: 'mutation ($id: ID!, $text: String!) { done: addComment(postId: $id, text: $text) { id } }',
-  editComment: 'mutation ($id: ID!, $text: String!) { done: updateComment(id: $id, text: $text) { id } }',
-  removeComment: 'mutation ($id: ID!) { done: deleteComment(id: $id) }',
-}
+import type { Change } from './console-page.ts'
+import { ada, ConsolePage, change, failOne, focus, grace, ownContext, password, startConsole } from './console-page.ts'
 
 describe('posts in the console', { skip: browserMissing }, () => {
   const { app, open } = startConsole()
@@ -26,11 +17,8 @@ describe('posts in the console', { skip: browserMissing }, () => {
     token = await logIn(app, grace, password)
   })
 
-  /** A change by Grace, somewhere else. Returns the id of what it made. */
-  const elsewhere = async (what: keyof typeof texts, variables: object) => {
-    const { done } = await read<{ done: { id: string } }>(app, texts[what], { token, variables })
-    return done.id
-  }
+  /** A change by Grace, somewhere else. */
+  const elsewhere = (what: Change, variables: object) => change(app, what, variables, token)
   const write = (title: string, content = 'Some text.') => elsewhere('write', { title, content })
 
   it('gives a post a page with its comments and a link to share, and the way back leads to the same place in the feed', async () => {

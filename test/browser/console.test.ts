@@ -7,30 +7,19 @@ import { browserMissing } from '../support/browser.ts'
 import { read } from '../support/graphql.ts'
 import { logIn } from '../support/rest.ts'
 import { waitUntil } from '../support/wait.ts'
-import { ada, grace, holdOne, ownContext, password, startConsole } from './console-page.ts'
+import { ada, change, grace, holdOne, ownContext, password, startConsole } from './console-page.ts'
 
 const metricsToken = 'for-the-metrics-of-these-tests'
 
 describe('the console', { skip: browserMissing }, () => {
-  const { app, open } = startConsole({
-    ACCESS_POLICY: 'enforced',
-    RATE_LIMIT_PATHS: '/users',
-    RATE_LIMIT_MAX: '1000',
-    METRICS_TOKEN: metricsToken,
-    CURRENCY: 'EUR',
-    CURRENCY_DIGITS: '2',
-  })
-  const write = async (title: string) => {
-    const token = await logIn(app, grace, password)
-    const text = 'mutation ($title: String!) { createPost(title: $title, content: "Some text.") { id } }'
-    const { createPost } = await read<{ createPost: { id: string } }>(app, text, { token, variables: { title } })
-    return createPost.id
-  }
-  const comment = async (postId: string, text: string, as = grace) => {
-    const token = await logIn(app, as, password)
-    const document = 'mutation ($postId: ID!, $text: String!) { addComment(postId: $postId, text: $text) { id } }'
-    await read(app, document, { token, variables: { postId, text } })
-  }
+  const limit = { RATE_LIMIT_PATHS: '/users', RATE_LIMIT_MAX: '1000' }
+  const currency = { CURRENCY: 'EUR', CURRENCY_DIGITS: '2' }
+  const env = { ACCESS_POLICY: 'enforced', METRICS_TOKEN: metricsToken, ...limit, ...currency }
+  const { app, open } = startConsole(env)
+  const write = async (title: string) =>
+    change(app, 'write', { title, content: 'Some text.' }, await logIn(app, grace, password))
+  const comment = async (id: string, text: string, as = grace) =>
+    change(app, 'comment', { id, text }, await logIn(app, as, password))
 
   it('shows the feed to everyone, and after the demo login the user; a reload keeps the session, and signing out ends it', async () => {
     await using view = await open({ refusals: true })

@@ -437,7 +437,8 @@ describe('the feed of the console', () => {
   const idsOf = (stored: readonly PostData[]) => stored.map(({ id }) => id)
   const posts = (newest: number, count = newest) => Array.from({ length: count }, (_, index) => post(newest - index))
 
-  it('shows the first post of all at once, and at most 500 unless the user loads older ones', async () => {
+  it('shows the first post of all at once, and at most 500 unless the user loads older ones', async t => {
+    stopTime(t)
     using page = new StatePage()
     const { state, shown } = await feedOf(page, [])
     const write = (id: number) => page.event('postAdded', post(id))
@@ -451,6 +452,14 @@ describe('the feed of the console', () => {
     assert.deepEqual([shown().length, state.morePosts.value], [500, false])
     write(501)
     assert.deepEqual([shown().length, state.morePosts.value, state.posts.value.has('1')], [500, true, false])
+    page.answers.Figures = ({ limit }: { limit: number }) => ({
+      posts: posts(501, limit).map(each => ({ ...each, likes: 1 })),
+    })
+    mock.timers.tick(2000)
+    page.tell('focus')
+    await settled()
+    const liked = state.feed.value.filter(({ likes }: Post) => likes === 1)
+    assert.deepEqual(idsOf(liked), idsOf(posts(501, 300)), 'the service refuses to tell the numbers of more')
   })
 
   it('is read page by page, and anew down to the oldest post that is shown', async () => {
@@ -549,35 +558,7 @@ describe('the feed of the console', () => {
     assert.deepEqual(limits, [2, 2])
   })
 
-  it('asks for the numbers of its newest 300 posts at most, so that the service does not refuse to tell them', async t => {
-    stopTime(t)
-    using page = new StatePage()
-    const { state } = await feedOf(page, [])
-    for (let id = 1; id <= 340; id++) page.event('postAdded', post(id))
-    page.answers.Figures = ({ limit }: { limit: number }) => ({
-      posts: posts(340, limit).map(each => ({ ...each, likes: 1 })),
-    })
-    page.tell('focus')
-    await settled()
-    assert.equal(state.feed.value.length, 340)
-    const liked = state.feed.value.filter(({ likes }: Post) => likes === 1)
-    assert.deepEqual(idsOf(liked), idsOf(posts(340, 300)))
-  })
-
-  it('keeps the number of comments of an event that is newer than the numbers that arrive after it', async t => {
-    stopTime(t)
-    using page = new StatePage()
-    const { state } = await feedOf(page, posts(1))
-    const send = page.hold('Figures')
-    page.tell('focus')
-    await settled()
-    page.event('postUpdated', post(1, { commentCount: 2, updatedAt: at(1) }))
-    await send({ posts: [{ id: '1', likes: 3, commentCount: 1 }] })
-    const { likes, commentCount } = state.posts.value.get('1')
-    assert.deepEqual([likes, commentCount], [3, 2])
-  })
-
-  it('takes no number of comments from older posts whose answer comes after a newer event', async () => {
+  it('takes no number of comments from an answer that comes after a newer event, with older posts or new numbers', async () => {
     using page = new StatePage()
     const { state, shown } = await feedOf(page, posts(12))
     page.answers.Post = () => ({ post: { ...post(1), comments: [] } })
@@ -591,6 +572,14 @@ describe('the feed of the console', () => {
     await reading
     const { title, commentCount } = state.posts.value.get('1')
     assert.deepEqual([shown().at(-1), title, commentCount], ['1', 'New', 2])
+
+    const sendFigures = page.hold('Figures')
+    page.tell('focus')
+    await settled()
+    page.event('postUpdated', post(12, { commentCount: 2, updatedAt: at(1) }))
+    await sendFigures({ posts: [{ id: '12', likes: 3, commentCount: 1 }] })
+    const newest = state.posts.value.get('12')
+    assert.deepEqual([newest.likes, newest.commentCount], [3, 2])
   })
 
   it('shows what the user writes without waiting for events', async () => {
