@@ -25,11 +25,6 @@ describe('the administration in the console', { skip: browserMissing }, () => {
     bodyOf<UserBody[]>(await send(app, `GET /users?email=${email}`, undefined, token))[0]?.id ?? 0
   const order = (userId: number, price = 120) =>
     createOrder(app, userId, [{ name: 'Brass gear', quantity: 3, price }], token)
-  const signOut = async (view: ConsolePage) => {
-    await view.account.click()
-    await view.button('Sign out').click()
-    await view.button('Sign in').waitFor()
-  }
 
   it('finds users while one types, by name or e-mail, and shows the answer to the newest text, whichever comes last', async () => {
     const named = (name: string) => createUser(app, { name, email: `${name}@mo.example`, age: 0 })
@@ -65,10 +60,7 @@ describe('the administration in the console', { skip: browserMissing }, () => {
     await search.fill('M ')
     await page.getByRole('link', { name: 'Ada Lovelace' }).waitFor()
     assert.equal(await search.inputValue(), 'M ')
-    for (const [text, email] of [
-      ['zz', ''],
-      ['zz@mo.example', 'zz@mo.example'],
-    ] as const) {
+    for (const [text, email] of Object.entries({ zz: '', 'zz@mo.example': 'zz@mo.example' })) {
       await search.fill(text)
       await page.getByText(`No name or e-mail begins with “${text}”`).waitFor()
       await view.button('Create a user').click()
@@ -588,7 +580,9 @@ describe('the administration in the console', { skip: browserMissing }, () => {
     const paid = page.waitForResponse(/\/payments$/)
     await view.button('Pay').click()
     await view.show('Users')
-    await signOut(view)
+    await view.account.click()
+    await view.button('Sign out').click()
+    await view.button('Sign in').waitFor()
     assert.equal(await page.getByRole('row').count(), 0)
     for (const go of held) go()
     await paid

@@ -109,9 +109,7 @@ test('a page whose own name has come to mean this machine (DNS rebinding) gets n
   assert.deepEqual(allowed, succeeded)
 })
 
-test('a front end on another port of this machine works by default, and is another site for the browser', {
-  skip,
-}, async () => {
+test('a front end on another port of this machine works, though it is another site', { skip }, async () => {
   await using duet = await startDuet()
   for (const host of ['localhost', '127.0.0.1', 'app.localhost']) {
     const { simple: _, ...attempts } = await attacked(`http://${host}:${sitePort()}/`, duet.url)

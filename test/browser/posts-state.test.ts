@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, it, mock } from 'node:test'
 import type { CommentData, PostData } from '../../console/src/state/documents.ts'
+import type { Reader } from '../../console/src/state/follow.ts'
 import type { Post } from '../../console/src/state/lists.ts'
 import { waitUntil } from '../support/wait.ts'
 import { StatePage, settled, stopTime } from './state-page.ts'
@@ -25,6 +26,11 @@ async function reconnect(page: StatePage, state: Awaited<ReturnType<StatePage['l
   page.sockets.at(-1)?.onclose?.({ code: 1006 })
   state.api.live.retryNow()
   await settled()
+}
+
+function readAnew({ run }: Reader): Promise<void> {
+  run()
+  return settled()
 }
 
 let page: StatePage
@@ -210,13 +216,11 @@ describe('the state of posts in the console', () => {
     await opened(75, [comment(751), comment(752), comment(753)])
     for (const id of [751, 753]) state.commentEdit(String(id)).value = { base: comment(id), text: 'Changed' }
     page.answers.Post = () => ({ post: { ...post(75), comments: [comment(753)] } })
-    state.readerOf('75').run()
-    await settled()
+    await readAnew(state.readerOf('75'))
     const left = known(75)?.comments?.map(({ text, gone }) => `${text} ${gone}`)
     assert.deepEqual([left, known(75)?.commentCount], [['Comment 751 true', 'Comment 753 undefined'], 1])
     page.answers.Post = () => ({ post: null })
-    state.readerOf('75').run()
-    await settled()
+    await readAnew(state.readerOf('75'))
     assert.equal(known(75)?.gone, true)
   })
 
@@ -252,8 +256,7 @@ describe('the state of posts in the console', () => {
     assert.deepEqual([textsOf(81), title, commentCount], [['Comment 802', 'Comment 803'], 'Newer', 2])
 
     send = page.hold('Post')
-    state.readerOf('81').run()
-    await settled()
+    await readAnew(state.readerOf('81'))
     event('commentAdded', { ...comment(805), post: { commentCount: 4 } }, '81')
     event('commentUpdated', comment(802, { text: 'Changed', updatedAt: at(1) }), '81')
     event('commentDeleted', '803', '81')
@@ -296,8 +299,7 @@ describe('the state of posts in the console', () => {
     all.push(comment(9263), comment(9264))
     assert.deepEqual([textsOf(92)?.length, known(92)?.commentCount], [61, 61])
     all[55] = comment(9256, { text: 'Changed', updatedAt: at(1) })
-    state.readerOf('92').run()
-    await settled()
+    await readAnew(state.readerOf('92'))
     const texts = all.map(({ text }) => text)
     assert.deepEqual(textsOf(92), texts)
     const send = page.hold('Post')
@@ -345,8 +347,7 @@ describe('the state of posts in the console', () => {
   it('what is read anew takes away what is gone, and keeps what arrived meanwhile', async () => {
     for (const id of [201, 202, 203]) event('postAdded', post(id))
     const send = page.hold('Posts')
-    state.readFeed.run()
-    await settled()
+    await readAnew(state.readFeed)
     event('postAdded', post(204))
     const all = shown().filter(id => id !== 202 && id !== 204)
     await send({ posts: all.map(id => post(id, { likes: 7, commentCount: 3 })) })
@@ -470,15 +471,13 @@ describe('the feed of the console', () => {
     await state.readOlderPosts()
     await state.readOlderPosts()
     assert.deepEqual([shown(), state.morePosts.value], [idsOf(stored), false])
-    const readAnew = () => {
-      state.readFeed.run()
-      return waitUntil(() => !state.readFeed.busy.value)
-    }
     stored.unshift(...posts(90, 65))
-    await readAnew()
+    await readAnew(state.readFeed)
+    await waitUntil(() => !state.readFeed.busy.value)
     assert.deepEqual([shown(), page.asked.length], [idsOf(stored), 7], 'four pages')
     stored.unshift(...posts(690, 600))
-    await readAnew()
+    await readAnew(state.readFeed)
+    await waitUntil(() => !state.readFeed.busy.value)
     assert.deepEqual([shown(), state.morePosts.value], [idsOf(stored.slice(0, 500)), true], 'without a gap')
     for (let count = 0; count < 20; count++) await state.readOlderPosts()
     assert.deepEqual(shown(), idsOf(stored))
@@ -494,8 +493,7 @@ describe('the feed of the console', () => {
     const leave = state.openPage('3')
     await settled()
     const send = page.hold('Posts')
-    state.readFeed.run()
-    await settled()
+    await readAnew(state.readFeed)
     page.event('postUpdated', post(3, { title: 'Changed', updatedAt: at(1) }))
     page.event('postAdded', post(26))
     await send({ posts: stored.slice(0, 10) })
@@ -511,15 +509,13 @@ describe('the feed of the console', () => {
     await reconnect(page, state)
     assert.equal(page.asked.filter(name => name === 'Posts').length, 1, 'no event was missed')
     delete page.answers.Posts
-    state.readFeed.run()
-    await settled()
+    await readAnew(state.readFeed)
     assert.deepEqual([state.readFeed.problem.value?.kind, shown()], ['offline', ['2', '1']])
     page.answers.Posts = answer ?? assert.fail()
     await reconnect(page, state)
     assert.equal(state.readFeed.problem.value, undefined)
     delete page.answers.Posts
-    state.readFeed.run()
-    await settled()
+    await readAnew(state.readFeed)
     page.answers.Posts = answer ?? assert.fail()
     page.tell('online')
     await settled()

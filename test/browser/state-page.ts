@@ -13,21 +13,20 @@ registerHooks({
 })
 
 /** A storage of the browser. A full one takes nothing more. */
-export class FakeStorage {
-  readonly #kept = new Map<string, string>()
+export class FakeStorage extends Map<string, string> {
   isFull = false
 
   getItem(key: string): string | null {
-    return this.#kept.get(key) ?? null
+    return this.get(key) ?? null
   }
 
   setItem(key: string, value: string): void {
     if (this.isFull) throw new Error('The storage is full')
-    this.#kept.set(key, value)
+    this.set(key, value)
   }
 
   removeItem(key: string): void {
-    this.#kept.delete(key)
+    this.delete(key)
   }
 }
 

@@ -15,16 +15,12 @@ const root = join(import.meta.dirname, '..', '..')
 const tutorial = readFileSync(join(root, 'docs', 'tutorial.md'), 'utf8')
 const readme = readFileSync(join(root, 'client', 'README.md'), 'utf8')
 
-/** The code blocks of one step of the tutorial. */
-function blocksOf(step: number, language: string): readonly string[] {
-  const [, text = ''] = new RegExp(`^## ${step}\\. (.*?)(?=^## )`, 'ms').exec(tutorial) ?? []
-  return Array.from(text.matchAll(new RegExp(`^\`\`\`${language}\n(.*?)^\`\`\``, 'gms')), ([, code = '']) => code)
-}
-
+/** The only code block of this language in one step of the tutorial. */
 function only(step: number, language: string): string {
-  const blocks = blocksOf(step, language)
+  const [, text = ''] = new RegExp(`^## ${step}\\. (.*?)(?=^## )`, 'ms').exec(tutorial) ?? []
+  const blocks = [...text.matchAll(new RegExp(`^\`\`\`${language}\n(.*?)^\`\`\``, 'gms'))]
   assert.equal(blocks.length, 1, `step ${step} has one block of ${language}`)
-  return blocks[0] ?? ''
+  return blocks[0]?.[1] ?? ''
 }
 
 const main = `import { StrictMode } from 'react'
