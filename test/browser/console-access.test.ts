@@ -2,11 +2,10 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { browserMissing } from '../support/browser.ts'
 import { onlyInFull } from '../support/form.ts'
-import { read } from '../support/graphql.ts'
 import { createUser, logIn } from '../support/rest.ts'
 import { waitUntil } from '../support/wait.ts'
 import { axe, findings } from './axe.ts'
-import { ada, type ConsolePage, startConsole } from './console-page.ts'
+import { ada, type ConsolePage, change, startConsole } from './console-page.ts'
 
 const tabs = ['Feed', 'Users', 'Orders', 'Payments', 'Requests', 'Health']
 
@@ -106,23 +105,19 @@ describe('the console, for all users', { skip: browserMissing }, () => {
 
   it('long words do not break the layout, and names with right-to-left characters do not change the text after them', async () => {
     const token = await logIn(app, ada, 'demo-password')
-    const variables = { title: 'W'.repeat(300), content: 'M'.repeat(5_000) }
-    const mutation =
-      'mutation ($title: String!, $content: String!) { createPost(title: $title, content: $content) { id } }'
-    const { createPost } = await read<{ createPost: { id: string } }>(app, mutation, { variables, token })
+    const post = await change(app, 'write', { title: 'W'.repeat(300), content: 'M'.repeat(5_000) }, token)
     const { id, name } = await createUser(app, { name: 'Eve \u202eflow' })
     await using view = await open({ as: ada })
     const { page } = view
-    await page.waitForSelector(`#post-${createPost.id}`)
+    await page.waitForSelector(`#post-${post}`)
     assert.equal(await page.evaluate('document.documentElement.scrollWidth <= innerWidth'), true)
-    const widest =
-      "Math.max(...[...document.querySelectorAll('.post')].map(each => each.getBoundingClientRect().width))"
-    assert.ok((await page.evaluate<number>(widest)) < 800)
+    const widths = "[...document.querySelectorAll('.post')].map(each => each.getBoundingClientRect().width)"
+    assert.ok(Math.max(...(await page.evaluate<number[]>(widths))) < 800)
     await view.show('Users')
     const isolated = `[...document.querySelectorAll('bdi')].some(each => each.textContent === ${JSON.stringify(name)}
       && each.closest('td').textContent.includes('#${id}') && getComputedStyle(each).unicodeBidi === 'isolate')`
     await waitUntil(() => page.evaluate<boolean>(isolated)) // the policy of the page forbids waitForFunction with a text
-    await read(app, `mutation { deletePost(id: "${createPost.id}") }`, { token })
+    await change(app, 'remove', { id: post }, token)
   })
 
   it('fits a phone: no tab is wider than 375 pixels, and every control is large enough to be touched', async () => {
