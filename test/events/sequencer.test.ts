@@ -2,13 +2,9 @@ import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import pg from 'pg'
 import type { Event, EventLog, Place } from '../../src/core/events.ts'
-import { createEventLog, outboxVerbs } from '../../src/storage/entities/outbox.ts'
-import type { Catalogue } from '../../src/storage/verb.ts'
-import { catalogue as full } from '../../src/storage/verbs.ts'
-import { postgres, type TestDatabase } from '../support/engines.ts'
-import { waitUntil } from '../support/wait.ts'
-
-const catalogue: Catalogue<typeof outboxVerbs> = { url: full.url, verbs: outboxVerbs }
+import { createEventLog } from '../../src/storage/entities/outbox.ts'
+import { catalogue } from '../../src/storage/verbs.ts'
+import { postgres } from '../support/engines.ts'
 
 /** As a writer of the former version inserts an event, which knows nothing of positions. */
 function insertOf(postId: number): string {
@@ -26,55 +22,31 @@ async function connect(location: string, parts: AsyncDisposableStack): Promise<p
 
 describe('The order of events on PostgreSQL', { skip: postgres.skip }, () => {
   const parts = new AsyncDisposableStack()
-  let database: TestDatabase
   let log: EventLog
-  const clients: pg.Client[] = []
+  let client: pg.Client
   before(async () => {
-    database = parts.use(await postgres.create())
+    const database = parts.use(await postgres.create())
     log = createEventLog(parts.use(database.open(catalogue)))
-    for (let n = 0; n < 3; n++) clients.push(await connect(database.location, parts))
+    client = await connect(database.location, parts)
   })
   after(() => parts.disposeAsync())
 
-  const client = (index: number) => clients[index] ?? assert.fail()
-
   it('who first gives an event its position has news for others, and so has who wrote it', async () => {
     const from = await log.end()
-    await client(0).query(insertOf(1))
+    await client.query(insertOf(1))
     const isNews = async (written: boolean) => (await log.after(from, written)).isNews
     assert.deepEqual([await isNews(false), await isNews(false), await isNews(true)], [true, false, true])
   })
 
   it('an event without a position is announced by its time, and read next', async () => {
     const from = await log.end()
-    await client(0).query(insertOf(1))
+    await client.query(insertOf(1))
     await log.end()
-    await client(0).query(insertOf(2))
+    await client.query(insertOf(2))
     const { events, more, waitingSince = 0 } = await log.after(from, false)
     assert.deepEqual([postsIn(events), more], [[1], true])
     assert.ok(Math.abs(waitingSince - Date.now()) < 60_000)
     assert.deepEqual(postsIn((await log.after(events[0] ?? assert.fail(), false)).events), [2])
-  })
-
-  it('a sequencer that has waited for another goes on where that one ended', async () => {
-    const from = await log.end()
-    await client(0).query(`${insertOf(1)}; ${insertOf(2)}`)
-    await client(1).query('begin; select from event_head for update')
-    const found = log.after(from, true)
-    const waiting = `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`
-    await waitUntil(async () => (await client(0).query(waiting)).rowCount === 1)
-    await client(1).query(
-      `update outbox set position = ${from.position} + 1 where post_id = 2 and position is null;
-       update event_head set position = position + 1; commit`,
-    )
-    const { events } = await found
-    assert.deepEqual(
-      events.map(event => [event.position - from.position, ...postsIn([event])]),
-      [
-        [1, 2],
-        [2, 1],
-      ],
-    )
   })
 
   it(
