@@ -15,7 +15,7 @@ const tests: Readonly<Record<string, string | readonly string[]>> = {
   'refused requests of a client':
     'http/refused-clients: a client above twice the rate limit is refused at accept until its window ends, and in the next window again',
   'windows that limits remember':
-    'limits/memory-limits: remember 100,000 clients, nearly all of them, and mistake none for another',
+    'limits/rate-limiter: remember 100,000 clients, nearly all of them, and mistake none for another',
   'limits in Redis': [
     'limits/rate-limiter: leave nothing there that tells who was counted, or that lasts longer than the window',
     'limits/redis-outages: while Redis hangs; all waiting calls are answered after one timeout',
