@@ -11,12 +11,12 @@ import type { ServingData } from '../../src/threads/serving-thread.ts'
 import { startThreads } from '../../src/threads/supervisor.ts'
 import { startTestApp, startTestAppOn } from '../support/app.ts'
 import { postgres } from '../support/engines.ts'
-import { notInQuick, onlyInFull } from '../support/form.ts'
-import { query } from '../support/graphql.ts'
+import { inForm, notInQuick, onlyInFull } from '../support/form.ts'
+import { query, read } from '../support/graphql.ts'
 import { ask, RawConnection, sendRaw } from '../support/http.ts'
 import { collectLogs } from '../support/logs.ts'
 import { cheapPasswords } from '../support/passwords.ts'
-import { createMember, createUser } from '../support/rest.ts'
+import { bodyOf, createMember, createUser, send } from '../support/rest.ts'
 import { metricOf, type Operation, SocketClient } from '../support/sockets.ts'
 import { waitUntil, within } from '../support/wait.ts'
 
@@ -265,4 +265,50 @@ test('calls to a thread that ends without an answer are rejected, and so are lat
   for (let times = 0; times < 2; times++)
     await assert.rejects(within(thread.call('reloadKeys'), 'an error'), /The other thread has ended/)
   assert.equal(errors.length, 1)
+})
+
+test('a write that was acknowledged on one connection is seen by the next read on any thread', {
+  skip: notInQuick,
+}, async () => {
+  await using app = await startTestApp(two)
+  const [user, author] = [await createUser(app), await createMember(app)]
+  const graphql = <Data>(text: string) => read<Data>(app, text, author)
+  const { post } = await graphql<{ post: { id: string } }>(
+    'mutation { post: createPost(title: "0", content: "C") { id } }',
+  )
+  /** Each has a value that only grows: each write has a larger number. */
+  const registers = [
+    {
+      known: 0,
+      write: (age: number) => send(app, `PATCH /users/${user.id}`, { age }),
+      read: async () => bodyOf(await send(app, `GET /users/${user.id}`)).age ?? 0,
+    },
+    {
+      known: 0,
+      write: (value: number) => graphql(`mutation { updatePost(id: ${post.id}, title: "${value}") { id } }`),
+      read: async () =>
+        Number((await graphql<{ post: { title: string } }>(`{ post(id: ${post.id}) { title } }`)).post.title),
+    },
+  ]
+  /** Each has a connection of its own, because all of them ask at once. A connection stays with one thread. */
+  const clients = Array.from({ length: 8 })
+  let running = registers.length
+  const check = async (register: (typeof registers)[number]) => {
+    const { known } = register
+    const found = await register.read()
+    assert.ok(found >= known, `${found} was read after ${known} was acknowledged`)
+  }
+  const writers = registers.map(async register => {
+    for (let value = 1; value <= inForm(5, 200); value++) {
+      await register.write(value)
+      register.known = value
+      await Promise.all(clients.map(() => check(register)))
+    }
+    running--
+  })
+  const readers = clients.map(async () => {
+    while (running > 0) for (const register of registers) await check(register)
+  })
+  await Promise.all([...writers, ...readers])
+  assert.deepEqual([...servedBy(app.logs)].sort(), [1, 2], 'both threads have served')
 })
