@@ -299,7 +299,7 @@ test('a write that was acknowledged on one connection is seen by the next read o
     assert.ok(found >= known, `${found} was read after ${known} was acknowledged`)
   }
   const writers = registers.map(async register => {
-    for (let value = 1; value <= inForm(5, 200); value++) {
+    for (let value = 1; value <= inForm(10, 200); value++) {
       await register.write(value)
       register.known = value
       await Promise.all(clients.map(() => check(register)))
