@@ -138,13 +138,12 @@ const tests: Readonly<Record<string, string | readonly string[]>> = {
     'subscriptions/protocol: of 101 subscriptions 100 are accepted, the last gets SUBSCRIPTION_LIMIT_EXCEEDED',
   'clients that log in or subscribe at once': [
     'subscriptions/conversation: of many clients that log in and subscribe at once, a few are looked at at a time, and the others wait',
-    'subscriptions/reconnect-storm: cut off and resume at once wait their turn: each gets every event once and in order, and no error',
+    'subscriptions/clients: cut off and resume at once wait their turn: each gets every event once and in order, and no error',
   ],
   'different subscriptions':
-    'subscriptions/expensive-groups: are limited over all its sockets with SUBSCRIPTION_LIMIT_EXCEEDED, and other clients are not affected',
-  'time to read an event for a subscription':
-    'subscriptions/expensive-groups: is ended with SUBSCRIPTION_TOO_EXPENSIVE',
-  'events that wait for a subscription': 'subscriptions/isolation: are in time is ended if it is a minute behind',
+    'subscriptions/socket-limits: are limited over all its sockets with SUBSCRIPTION_LIMIT_EXCEEDED, and other clients are not affected',
+  'time to read an event for a subscription': 'subscriptions/socket-limits: is ended with SUBSCRIPTION_TOO_EXPENSIVE',
+  'events that wait for a subscription': 'subscriptions/fan-out: are in time is ended if it is a minute behind',
   'events that wait for a socket': [
     'subscriptions/conversation: a socket whose client does not read is closed when more than 1 MiB waits, and not before',
     'subscriptions/catching-up: gets no more until it reads, and then everything',

@@ -1,7 +1,12 @@
 import assert from 'node:assert/strict'
+import { createRequire } from 'node:module'
 import { describe, it } from 'node:test'
 import { setImmediate as turn } from 'node:timers/promises'
-import { commentAdded, FakeSubscriber, FanOutStage, postAdded, postDeleted } from './fakes.ts'
+import { unavailable } from '../../src/core/errors.ts'
+import type { Selection } from '../../src/core/selection.ts'
+import { EventMessage } from '../../src/graphql/live/event-message.ts'
+import { waitUntil } from '../support/wait.ts'
+import { commentAdded, FakeSubscriber, FanOutStage, postAdded, postDeleted, soon } from './fakes.ts'
 
 const ids = 'subscription { postAdded { id } }'
 const titles = 'subscription { postAdded { title } }'
@@ -101,4 +106,258 @@ describe('FanOut', () => {
     assert.deepEqual(received, ['a', 'c', 'c'])
     assert.equal(stage.fanOut.groups.members, 1)
   })
+})
+
+/** The key of the first selected field. */
+function fieldIn({ fields: [wish] }: Selection): string | undefined {
+  return wish?.kind === 'one' ? wish.fields[0]?.key : undefined
+}
+
+function eventsOf(...posts: readonly number[]) {
+  return posts.map(id => ({ postAdded: { id: String(id) } }))
+}
+
+describe('A group whose reads', () => {
+  it('fail or exceed their time limit twice in a row, and again later, gets all events', async t => {
+    let now = 0
+    t.mock.method(performance, 'now', () => now)
+    const stage = new FanOutStage({ readMs: 100 })
+    const one = await stage.subscribe(ids)
+    const { answer } = stage.store
+    const failures = [1, 1, 2, 4, 4]
+    stage.store.answer = async (id, selection) => {
+      await stage.read()
+      if (failures[0] === id) {
+        failures.shift()
+        throw unavailable(new Error('Too late'))
+      }
+      if ([5, 6, 8, 9].includes(id)) now += 200
+      return answer(id, selection)
+    }
+    await stage.happen(...[1, 2, 3, 4, 5, 6, 7, 8, 9].map(postAdded))
+    assert.deepEqual(one.received, eventsOf(1, 2, 3, 4, 5, 6, 7, 8, 9))
+  })
+
+  it('fail during an outage of any length gets all events afterwards', async t => {
+    let now = 0
+    t.mock.method(performance, 'now', () => now)
+    const stage = new FanOutStage()
+    const one = await stage.subscribe(ids)
+    const { answer } = stage.store
+    let failures = 0
+    stage.store.answer = (id, selection) => {
+      if (failures === 4) return answer(id, selection)
+      now += 3_600_000
+      stage.log.isAway = ++failures < 4
+      throw unavailable(new Error('away'))
+    }
+    await stage.happen(postAdded(1), postAdded(2))
+    assert.deepEqual([failures, one.received], [4, eventsOf(1, 2)])
+  })
+
+  it('exceed their time limit three times in a row is ended', async () => {
+    const stage = new FanOutStage({ readMs: -1 })
+    const one = await stage.subscribe(ids)
+    await stage.happen(postAdded(1), postAdded(2), postAdded(3), postAdded(4))
+    assert.deepEqual(one.received, [...eventsOf(1, 2), 'SUBSCRIPTION_TOO_EXPENSIVE'])
+    assert.deepEqual([stage.fanOut.groups.size, stage.fanOut.groups.members], [0, 0])
+  })
+
+  it('are in time gets all events once and in order, however many events it is behind', async () => {
+    const stage = new FanOutStage()
+    const behind = await stage.subscribe(titles)
+    const other = await stage.subscribe(ids)
+    const { answer } = stage.store
+    const released = Promise.withResolvers<void>()
+    stage.store.answer = async (id, selection) => {
+      if (fieldIn(selection) === 'title') await released.promise
+      return answer(id, selection)
+    }
+    const all = Array.from({ length: 2_500 }, (_, n) => n + 1)
+    for (let n = 0; n < 2_000; n += 250) {
+      await stage.add(...all.slice(n, n + 250).map(postAdded))
+      await soon(() => other.received.length === n + 250)
+    }
+    assert.deepEqual([behind.received, stage.log.pages], [[], 0])
+    released.resolve()
+    await stage.happen(...all.slice(2_000).map(postAdded))
+    for (const { received } of [behind, other]) assert.deepEqual(received, eventsOf(...all))
+    assert.ok(stage.log.pages >= 2, 'the events are no longer in memory, so it has read the log')
+    await stage.happen(postAdded(2_501))
+    assert.deepEqual(behind.received.slice(-1), eventsOf(2_501))
+  })
+
+  it('take long does not hold up others, however many such groups there are', async t => {
+    let now = 0
+    t.mock.method(performance, 'now', () => now)
+    const stage = new FanOutStage()
+    const long = Array.from({ length: 50 }, (_, n) => `subscription { postAdded { title a${n}: id } }`)
+    const behind = await Promise.all(long.map(query => stage.subscribe(query)))
+    const other = await stage.subscribe(ids)
+    const { answer } = stage.store
+    const held: PromiseWithResolvers<void>[] = []
+    stage.store.answer = async (id, selection) => {
+      if (fieldIn(selection) === 'title') {
+        now += 100
+        if (id > 1) {
+          held.push(Promise.withResolvers())
+          await held.at(-1)?.promise
+        }
+      }
+      return answer(id, selection)
+    }
+    await stage.happen(postAdded(1))
+    await stage.add(postAdded(2), postAdded(3))
+    await soon(() => other.received.length === 3)
+    assert.equal(held.length, 2, 'of the long reads, half as many run at a time')
+    for (let n = 0; n < 100; n++) {
+      await soon(() => held.length > n)
+      held[n]?.resolve()
+    }
+    await soon(() => stage.fanOut.undeliveredSince === undefined)
+    for (const { received } of behind) assert.equal(received.length, 3)
+  })
+
+  it('are in time is ended if it is a minute behind, and not before', async t => {
+    let now = 0
+    t.mock.method(performance, 'now', () => now)
+    const stage = new FanOutStage()
+    const behind = await stage.subscribe(titles)
+    const other = await stage.subscribe(ids)
+    const { answer } = stage.store
+    stage.store.answer = (id, selection) => {
+      if (fieldIn(selection) === 'title') now += 500
+      return answer(id, selection)
+    }
+    // It reaches what happened before within 60 seconds each time.
+    for (let n = 1; n <= 300; n += 100) await stage.happen(...Array.from({ length: 100 }, (_, at) => postAdded(n + at)))
+    assert.equal(behind.received.length, 300)
+    await stage.happen(...Array.from({ length: 200 }, (_, at) => postAdded(301 + at)))
+    // One event that woke it, and those of the following minute.
+    assert.deepEqual([behind.received.length, behind.received.at(-1)], [300 + 122 + 1, 'SUBSCRIPTION_TOO_EXPENSIVE'])
+    assert.equal(other.received.length, 500)
+  })
+})
+
+describe('A refused subscription', () => {
+  it('does not count, wherever it fails and however often', async () => {
+    const stage = new FanOutStage({ groupsPerClient: 1, groups: 1 })
+    const [kept] = await stage.happen(postAdded(1))
+    const comments = 'subscription { commentAdded(postId: 1) { id } }'
+    const away = () => Promise.reject(unavailable(new Error('away')))
+    const resumed = () => stage.resume(ids, kept ?? assert.fail())
+    const [joined, commented] = [() => stage.subscribe(ids), () => stage.subscribe(comments)]
+    const absent = { hasPost: async () => false }
+    const refusals = [
+      { where: 'at the end of the log', log: { isAway: true }, refuse: joined },
+      { where: 'at an unknown position', refuse: () => stage.resume(ids, { position: 1, at: 5 }) },
+      { where: 'at a check of the position', log: { keeps: away }, refuse: resumed },
+      { where: 'at a check of the post', store: { hasPost: away }, refuse: commented },
+      { where: 'at an absent post', store: absent, refuse: commented },
+      { where: 'at a check of its end', store: absent, log: { tellsEndOf: away }, refuse: commented },
+    ]
+    const { keeps, tellsEndOf } = stage.log
+    const { hasPost } = stage.store
+    for (const { where, log, store, refuse } of refusals) {
+      for (const round of [1, 2]) {
+        Object.assign(stage.log, log)
+        Object.assign(stage.store, store)
+        await assert.rejects(refuse, `${where} ${round}`)
+        Object.assign(stage.log, { isAway: false, keeps, tellsEndOf })
+        Object.assign(stage.store, { hasPost })
+        assert.deepEqual([stage.fanOut.groups.size, stage.fanOut.groups.members], [0, 0], where)
+      }
+      const { leave } = await stage.subscribe(ids)
+      await assert.rejects(stage.subscribe(titles), { code: 'SUBSCRIPTION_LIMIT_EXCEEDED' })
+      assert.deepEqual([stage.fanOut.groups.size, stage.fanOut.groups.members], [1, 1], where)
+      leave()
+    }
+  })
+})
+
+describe('Sending an event', () => {
+  it('ends a group with an internal error, and reports it', async () => {
+    const stage = new FanOutStage()
+    const { received } = await stage.subscribe(ids)
+    stage.store.answer = () => assert.fail('a defect')
+    await stage.happen(postAdded(1))
+    assert.deepEqual(received, ['INTERNAL_SERVER_ERROR'])
+    assert.deepEqual(
+      stage.reported.map(({ code }) => code),
+      ['fault'],
+    )
+  })
+
+  it('after a revocation waits until the sockets of the revoked user are closed', async () => {
+    const stage = new FanOutStage()
+    const one = await stage.subscribe(ids)
+    const closed = Promise.withResolvers<void>()
+    const revoked: number[] = []
+    stage.revoke = userId => {
+      revoked.push(userId)
+      return closed.promise
+    }
+    stage.log.add(postAdded(1))
+    stage.log.add({ kind: 'user-revoked', userId: 7 })
+    const reading = stage.happen(postAdded(2))
+    await soon(() => one.received.length === 1)
+    const other = await stage.resume(ids, stage.log.events[0] ?? assert.fail())
+    for (let n = 0; n < 20; n++) await turn()
+    assert.deepEqual([revoked, one.received, other.received], [[7], eventsOf(1), []])
+    closed.resolve()
+    await reading
+    assert.deepEqual([one.received, other.received], [eventsOf(1, 2), eventsOf(2)])
+  })
+
+  it('to thousands of subscribers leaves time for other work in between', async () => {
+    const stage = new FanOutStage()
+    let count = 0
+    const spin = () => {
+      count++
+      for (const end = performance.now() + 0.2; performance.now() < end; );
+    }
+    const slow = { ready: () => undefined, next: spin, end() {} }
+    for (let n = 0; n < 500; n++) await stage.fanOut.subscribe(stage.subscription(ids), slow, 'a client')
+    const toldAtTurns: number[] = []
+    let isOver = false
+    const watching = (async () => {
+      while (!isOver) {
+        await turn()
+        toldAtTurns.push(count)
+      }
+    })()
+    await stage.happen(postAdded(1))
+    await waitUntil(() => count === 500)
+    isOver = true
+    await watching
+    assert.ok(new Set(toldAtTurns.filter(each => each > 0 && each < 500)).size >= 3, `turns at ${toldAtTurns}`)
+  })
+})
+
+/** An internal class of `ws` that builds frames. Its types do not include it. */
+const { Sender } = createRequire(import.meta.url)('ws')
+
+/** The frame that `ws` sends for an event. */
+function frameByWs(id: string, data: string): Buffer {
+  const text = `{"id":${JSON.stringify(id)},"type":"next","payload":{"data":${data}}}`
+  return Buffer.concat(Sender.frame(Buffer.from(text), { fin: true, opcode: 1 }))
+}
+
+// The length of a frame needs one, two or eight bytes more, with limits at 126 and 65,536 bytes.
+it('the message of an event becomes the frames that ws makes, which count bytes and differ only in the id', () => {
+  const shortest = frameByWs('1', '""').length - 2
+  const lengths = [shortest, 125, 126, 127, 32_768, 65_535, 65_536, 65_537]
+  const ascii = lengths.map(length => 'x'.repeat(length - shortest))
+  const others = [1, 30, 50, 32_740, 32_750, 32_760, 40_000].map(size => 'é'.repeat(size))
+  for (const text of [...ascii, ...others]) {
+    const data = JSON.stringify(text)
+    const message = new EventMessage(data)
+    for (const id of ['1', '1', 'another id', '"\\é🎈', '1']) {
+      const [frame, expected] = [message.frame(JSON.stringify(id)), frameByWs(id, data)]
+      const what = `${text.length} × ${text[0]} to ${id}`
+      // Not `deepEqual`, which would print two frames of 64 KiB byte by byte.
+      assert.equal(frame.subarray(0, 14).toString('hex'), expected.subarray(0, 14).toString('hex'), what)
+      assert.ok(frame.equals(expected), what)
+    }
+  }
 })

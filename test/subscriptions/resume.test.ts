@@ -5,9 +5,10 @@ import { placeFromText, placeToText } from '../../src/core/events.ts'
 import { execute } from '../faults/execute.ts'
 import { startTestAppOn } from '../support/app.ts'
 import { engineKinds, sqlite } from '../support/engines.ts'
-import { createMember } from '../support/rest.ts'
+import { inForm } from '../support/form.ts'
+import { createMember, type Member } from '../support/rest.ts'
 import { shared } from '../support/shared.ts'
-import { metricOf, SocketClient } from '../support/sockets.ts'
+import { metricOf, type Operation, SocketClient } from '../support/sockets.ts'
 import { idsIn, newPost } from './posts.ts'
 
 const posts = 'subscription { postAdded { id } }'
@@ -21,9 +22,11 @@ async function newComment(writer: SocketClient, postId: string): Promise<string>
 for (const kind of engineKinds) {
   describe(`A subscription with positions on ${kind.name}`, { skip: kind.skip }, () => {
     const app = shared(() => startTestAppOn(kind, { RATE_LIMIT_MAX: '0' }))
+    let member: Member
     let writer: SocketClient
     before(async () => {
-      writer = await SocketClient.connect(app, await createMember(app))
+      member = await createMember(app)
+      writer = await SocketClient.connect(app, member)
     })
     after(() => writer[Symbol.dispose]())
 
@@ -77,6 +80,56 @@ for (const kind of engineKinds) {
       assert.equal(await codeFor(placeToText({ ...place, at: place.at - 3_600_999 })), 'POSITION_UNKNOWN')
     })
 
+    it('has a position in its acknowledgement only if the client asks, before everything that is committed later, while many write and sockets are cut', async () => {
+      for (const payload of [undefined, null, {}, { positions: false }, { positions: 'true' }]) {
+        using client = await SocketClient.open(app)
+        await client.initialise(payload)
+        assert.deepEqual(client.messages, [{ type: 'connection_ack' }])
+      }
+      let isOver = false
+      const writers = Array.from({ length: 4 }, async () => {
+        using busy = await SocketClient.connect(app, member)
+        while (!isOver) await newPost(busy)
+      })
+      using all = await SocketClient.connect(app)
+      const whole = all.begin(posts, undefined, { extensions: { positions: true } })
+      await whole.received(1)
+      const resumed: { client: SocketClient; operation: Operation; position: string; before: number; own: string }[] =
+        []
+      for (let n = 0; n < inForm(10, 60); n++) {
+        const before = whole.events.length
+        const { client: cut, position } = await connectWithPosition(app)
+        cut.begin(posts)
+        cut[Symbol.dispose]()
+        const own = await newPost(writer)
+        const client = await SocketClient.connect(app)
+        // Some begin at the same position as others.
+        for (let times = n % 3; times >= 0; times--)
+          resumed.push({
+            client,
+            position,
+            before,
+            own,
+            operation: client.begin(posts, undefined, { extensions: { after: position } }),
+          })
+        await resumed.at(-1)?.operation.received(1)
+      }
+      isOver = true
+      await Promise.all(writers)
+      const last = await newPost(writer)
+      await whole.until(() => idsIn(whole).includes(last))
+      for (const { operation, position, before, own } of resumed) {
+        const from = placeFromText(position)?.position ?? assert.fail()
+        const expected = idsIn(whole).filter((_, index) => positionOf(whole, index) > from)
+        await operation.until(() => operation.events.length >= expected.length)
+        assert.deepEqual(idsIn(operation), expected)
+        // What the other client had received was committed before the socket was opened.
+        assert.ok(from >= positionOf(whole, before - 1))
+        assert.ok(expected.includes(own), 'a post that was created after the acknowledgement')
+      }
+      for (const { client } of resumed) client[Symbol.dispose]()
+    })
+
     // On both engines, the log returns its events in portions: see events/log.test.ts.
     if (kind === sqlite)
       it('gets far more events than one read of the log returns, even if its client reads them slowly', async () => {
@@ -108,4 +161,18 @@ for (const kind of engineKinds) {
 async function settled(read: () => Promise<number>): Promise<number> {
   for (let n = 0; n < 50; n++) await turn()
   return read()
+}
+
+/** A socket that has asked for the position at its start. */
+async function connectWithPosition(app: { readonly url: string }) {
+  const client = await SocketClient.open(app)
+  await client.initialise({ positions: true })
+  const [message] = client.messages
+  const { position } = (message?.payload ?? {}) as { position?: string }
+  assert.deepEqual(message, { type: 'connection_ack', payload: { position } })
+  return { client, position: position ?? assert.fail('no position') }
+}
+
+function positionOf({ positions }: Operation, index: number): number {
+  return placeFromText(positions[index])?.position ?? assert.fail()
 }
