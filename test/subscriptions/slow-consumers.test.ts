@@ -67,8 +67,6 @@ before(async () => {
 after(() => duet[Symbol.asyncDispose]())
 
 describe('F12: subscribers that stop reading', () => {
-  const closedSoFar = () => metricOf(served, 'duet_sockets_closed_slow_total')
-
   const slowOnes = inForm(10, 200)
   const healthyOnes = inForm(50, 1_000)
   const events = inForm(120, 2_000)
@@ -89,7 +87,7 @@ describe('F12: subscribers that stop reading', () => {
     await waitUntil(async () => (await metricOf(served, 'duet_subscriptions')) === healthyOnes + slowOnes)
     for (const each of slow) each.socket.pause()
     const memory = () => metricOf(served, 'process_resident_memory_bytes')
-    const [before, closedBefore] = [await memory(), await closedSoFar()]
+    const before = await memory()
     let most = before
     const begun = performance.now()
     const text = 'x'.repeat(bytes)
@@ -106,7 +104,7 @@ describe('F12: subscribers that stop reading', () => {
     }
     // So far the slow subscribers have read nothing, and no other subscriber waited for them.
     assert.equal(await metricOf(served, 'duet_subscriptions'), healthyOnes)
-    const closed = (await closedSoFar()) - closedBefore
+    const closed = await metricOf(served, 'duet_sockets_closed_slow_total')
     // The long form takes so long that some are disconnected earlier, because they do not answer a ping.
     assert.ok(closed <= slowOnes && (closed === slowOnes || took > 40_000), `${closed}`)
     most = Math.max(most, await memory())
@@ -128,25 +126,6 @@ describe('F12: subscribers that stop reading', () => {
     // everything that was written.
     assert.ok(grown < 300 + 3 * slowOnes, `${grown} MiB`)
     for (const each of [...healthy, ...slow]) each[Symbol.dispose]()
-    await writer.close()
-    await untilNoSocketIsLeft(served)
-  })
-
-  it('a client that sends queries and does not read the answers is closed as well', async () => {
-    const { token } = await createMember(served)
-    using writer = await SocketClient.connect(served, { token })
-    const { createPost: post } = await writer.read<{ createPost: { id: string } }>(create, { text: 'x'.repeat(60_000) })
-    using socket = await RawSocket.connect(served.port)
-    socket.pause()
-    const query = `{ ${Array.from({ length: 12 }, (_, n) => `a${n}: post(id: ${post.id}) { content }`).join(' ')} }`
-    const closed = await closedSoFar()
-    for (let n = 0; n < 60; n++) socket.say({ type: 'subscribe', id: `${n}`, payload: { query } })
-    await waitUntil(async () => (await closedSoFar()) === closed + 1)
-    socket.resume()
-    await waitUntil(() => socket.closeCode !== undefined || socket.isEnded)
-    assert.ok(socket.closeCode === 1013 || socket.closeCode === undefined, `${socket.closeCode}`) // or it was disconnected before
-    assert.ok(socket.frames.length < 60)
-    socket[Symbol.dispose]()
     await writer.close()
     await untilNoSocketIsLeft(served)
   })

@@ -11,12 +11,10 @@ import { shared } from '../support/shared.ts'
 import {
   clientFrame,
   metricOf,
-  type Operation,
   opcodes,
   RawSocket,
   SocketClient,
   subprotocol,
-  untilNoSocketIsLeft,
   upgradeLines,
 } from '../support/sockets.ts'
 import { impatient, waitUntil } from '../support/wait.ts'
@@ -162,10 +160,6 @@ describe('Messages at a high rate', () => {
 const ids = 'subscription { postAdded { id } }'
 const different = (n: number) => `subscription { postAdded { a${n}: id } }`
 
-function codeOf({ errors }: Operation): unknown {
-  return errors?.[0]?.extensions.code
-}
-
 /** Makes reads of comments exceed the read timeout. All other reads work as usual. */
 const slowComments = `
   begin;
@@ -187,10 +181,10 @@ describe('A subscription that cannot be read in time, on PostgreSQL', { skip: po
     const { token } = await createMember(app)
     using writer = await SocketClient.connect(app, { token })
     using reader = await SocketClient.connect(app)
-    const other = await reader.begin(ids).listening(text => newPost(writer, text))
-    const expensive = await reader
-      .begin('subscription { postAdded { id comments { id } } }')
-      .listening(text => newPost(writer, text))
+    const write = (text: string) => newPost(writer, text)
+    const withComments = 'subscription { postAdded { id comments { id } } }'
+    const other = await reader.begin(ids).listening(write)
+    const expensive = await reader.begin(withComments).listening(write)
     const mark = await newPost(writer, 'from here on')
     for (const each of [other, expensive]) {
       await each.until(() => idsIn(each).includes(mark))
@@ -215,20 +209,14 @@ describe('A subscription that cannot be read in time, on PostgreSQL', { skip: po
       }
       await writeAndReceive()
       assert.ok(age > 0.5, `the oldest event that was not delivered yet was ${age} seconds old`)
-      assert.deepEqual([expensive.events, codeOf(expensive)], [[], 'SUBSCRIPTION_TOO_EXPENSIVE'])
+      assert.deepEqual([expensive.events, expensive.errors?.[0]?.extensions.code], [[], 'SUBSCRIPTION_TOO_EXPENSIVE'])
       await database.query(quickComments)
     } finally {
       await database.end()
     }
     // The client may subscribe again.
-    const again = await reader
-      .begin('subscription { postAdded { id comments { id } } }')
-      .listening(text => newPost(writer, text))
-    assert.ok(!again.isOver)
+    await reader.begin(withComments).listening(write)
     await waitUntil(async () => (await metricOf(app, 'duet_events_undelivered_age_seconds')) === 0)
-    await reader.close()
-    await writer.close()
-    await untilNoSocketIsLeft(app)
   })
 })
 
@@ -239,32 +227,29 @@ describe('Different subscriptions of one client', () => {
       SUBSCRIPTION_GROUPS_PER_CLIENT: '3',
       SUBSCRIPTION_GROUPS: '5',
     })
+    const counted = (count: number) => waitUntil(async () => (await metricOf(app, 'duet_subscriptions')) === count)
     using one = await SocketClient.connect(app)
     using two = await SocketClient.connect(app)
     const first = one.begin(different(0))
     one.begin(different(1))
     two.begin(different(2))
     two.begin(different(0))
-    await waitUntil(async () => (await metricOf(app, 'duet_subscriptions')) === 4)
+    await counted(4)
     const { errors } = await two.ask(different(3))
-    assert.deepEqual(errors, [
-      {
-        message: 'At most 3 different subscriptions of one client at a time.',
-        extensions: { code: 'SUBSCRIPTION_LIMIT_EXCEEDED' },
-      },
-    ])
+    const message = 'At most 3 different subscriptions of one client at a time.'
+    assert.deepEqual(errors, [{ message, extensions: { code: 'SUBSCRIPTION_LIMIT_EXCEEDED' } }])
     using other = await SocketClient.connect(app, { localAddress: '127.0.0.2' })
     other.begin(different(3))
     other.begin(different(4))
-    await waitUntil(async () => (await metricOf(app, 'duet_subscriptions')) === 6)
+    await counted(6)
     const full = await other.ask(different(5))
     assert.equal(full.errors?.[0]?.extensions.code, 'SUBSCRIPTION_LIMIT_EXCEEDED')
     other.begin(different(1))
-    await waitUntil(async () => (await metricOf(app, 'duet_subscriptions')) === 7)
+    await counted(7)
     first.complete()
     await two.close()
-    await waitUntil(async () => (await metricOf(app, 'duet_subscriptions')) === 4)
+    await counted(4)
     one.begin(different(6))
-    await waitUntil(async () => (await metricOf(app, 'duet_subscriptions')) === 5)
+    await counted(5)
   })
 })
