@@ -101,11 +101,10 @@ for (const kind of engineKinds) {
       await read(app, many, ann)
       assertRefused(await query(app, failing, ann), 404, 'NOT_FOUND')
       await newPost('last')
-      const events = await subscription.received(6)
-      const titles = ['n0', 'n1', 'n2', 'n3', 'n4', 'last']
+      await subscription.received(6)
       assert.deepEqual(
-        events,
-        titles.map(title => ({ postAdded: { title } })),
+        told(subscription).map(({ title }) => title),
+        ['n0', 'n1', 'n2', 'n3', 'n4', 'last'],
       )
     })
 
@@ -168,10 +167,7 @@ for (const kind of engineKinds) {
       await change(`updatePost(id: ${post}, title: "New") { id } deletePost(id: ${post})`)
       for (const each of ending) await each.over()
       assert.deepEqual(ending.map(told), [[{ id: comment }], [], [{ id: comment }]])
-      assert.deepEqual(
-        ending.map(({ errors }) => errors),
-        [undefined, undefined, undefined],
-      )
+      assert.ok(ending.every(({ errors }) => errors === undefined))
       const last = await newPost('T')
       await change(
         `updatePost(id: ${last}, title: "New") { id } b: deletePost(id: "${post}") deletePost(id: "${last}")`,

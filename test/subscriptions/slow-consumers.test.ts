@@ -52,9 +52,8 @@ class Light implements Disposable {
 
 async function many(count: number, make: () => Promise<Light>): Promise<readonly Light[]> {
   const all: Light[] = []
-  while (all.length < count) {
+  while (all.length < count)
     all.push(...(await Promise.all(Array.from({ length: Math.min(50, count - all.length) }, make))))
-  }
   return all
 }
 
@@ -142,20 +141,14 @@ describe('F11: idle subscribers', () => {
     const { token } = await createMember(served)
     using writer = await SocketClient.connect(served, { token })
     const before = await metricOf(served, 'process_resident_memory_bytes')
-    const connecting = performance.now()
     const all = await many(count, () => Light.subscribe(served.port, '{ id content }'))
     await waitUntil(async () => (await metricOf(served, 'duet_subscriptions')) === count)
-    const connected = performance.now()
     const grown = (await metricOf(served, 'process_resident_memory_bytes')) - before
     await writer.read(create, { text: 'for all' })
     await waitUntil(() => all.every(({ ids }) => ids.length === 1))
-    const receivedAt = performance.now()
     assert.equal(await metricOf(served, 'duet_sockets'), count + 1)
     assert.ok(all.every(({ closeCode, socket }) => closeCode === undefined && !socket.isEnded))
-    t.diagnostic(
-      `${count} subscribers connected in ${Math.round(connected - connecting)} ms, ` +
-        `${Math.round(grown / 1e6)} MB more memory, one event reached all in ${Math.round(receivedAt - connected)} ms`,
-    )
+    t.diagnostic(`${count} subscribers take ${Math.round(grown / 1e6)} MB more memory`)
     assert.ok(grown < most, `${grown} bytes`)
     for (const each of all) each[Symbol.dispose]()
     await writer.close()

@@ -77,10 +77,7 @@ describe('An internal error in the work for a socket', () => {
       isBroken = false
       assert.equal(socket.closeCode, 1011)
       assert.deepEqual(await bystander.read('{ __typename }'), { __typename: 'Query' })
-      assert.deepEqual(
-        stage.reported.map(({ code }) => code),
-        ['fault'],
-      )
+      assert.equal(stage.reported.map(({ code }) => code).join(), 'fault')
     }
   })
 
@@ -145,9 +142,6 @@ describe('A socket whose token was revoked', () => {
     failure = new Error('a defect')
     await server.sockets.revoke(1)
     assert.equal((await client.closed).code, 4403)
-    assert.deepEqual(
-      stage.reported.map(({ code }) => code),
-      ['fault'],
-    )
+    assert.equal(stage.reported.map(({ code }) => code).join(), 'fault')
   })
 })
