@@ -7,7 +7,6 @@ import { limitsMemory, MemoryLimits } from '../../src/limits/memory-limits.ts'
 import { TestClock } from '../support/clock.ts'
 import { onlyInFull, runs } from '../support/form.ts'
 import { askRedis, newRedisDatabase } from '../support/redis.ts'
-import type { HammerData } from './hammer.ts'
 import { limiterKinds, openLimits, redis } from './limiters.ts'
 
 const hour = 3_600_000
@@ -96,7 +95,7 @@ for (const kind of limiterKinds) {
 
 describe('Limits that threads share', () => {
   it('are exact, however many threads count at the same time', async () => {
-    const workerData: HammerData = { memory: limitsMemory(), times: 10_000 }
+    const workerData = { memory: limitsMemory(), times: 10_000 }
     const hammers = [1, 2, 3].map(() => new Worker(new URL('./hammer.ts', import.meta.url), { workerData }))
     const allowed = await Promise.all(hammers.map(async worker => Number((await once(worker, 'message'))[0])))
     const sum = allowed.reduce((all, count) => all + count)

@@ -170,7 +170,6 @@ describe('A limit in Redis', { skip: redis.skip }, () => {
 
 describe('A server at the address of Redis that is not Redis', { skip: redis.skip }, () => {
   const answers: Readonly<Record<string, (socket: Socket) => void>> = {
-    'still loads its data': socket => socket.on('data', () => socket.write('-LOADING Redis is loading\r\n'.repeat(4))),
     'quotes the password in its error': socket =>
       socket.on('data', () => socket.write(`-ERR unknown command 'HELLO', with args: '${secret}'\r\n`.repeat(4))),
     'speaks HTTP': socket => socket.on('data', () => socket.end('HTTP/1.1 400 Bad Request\r\n\r\n')),

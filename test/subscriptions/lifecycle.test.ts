@@ -66,11 +66,11 @@ describe('The life of a socket', () => {
         assert.ok(app.logs.every(({ level }) => Number(level) < 40))
       })
 
-      const sockets = async (member: Member) => {
-        const inMessage = await SocketClient.connect(app, { token: member.token })
-        const inRequest = await SocketClient.connect(app, { headers: { authorization: `Bearer ${member.token}` } })
-        for (const client of [inMessage, inRequest]) client.begin(posts)
-        return [inMessage, inRequest]
+      const sockets = async ({ token }: Member) => {
+        const logins = [{ token }, { headers: { authorization: `Bearer ${token}` } }]
+        const both = await Promise.all(logins.map(login => SocketClient.connect(app, login)))
+        for (const client of both) client.begin(posts)
+        return both
       }
 
       /** Checks that an action closes all sockets of a member, and no others. */
