@@ -6,9 +6,8 @@ import { inForm, onlyOneThread } from '../support/form.ts'
 import { ask } from '../support/http.ts'
 import { createOrder, createUser, type OrderBody } from '../support/rest.ts'
 import { metricOf } from '../support/sockets.ts'
-import { assertSound, History, type Intent, summarise } from './history.ts'
+import { assertSound, History, type Intent, judgeOn, summarise } from './history.ts'
 import { Instance } from './instance.ts'
-import { judgeOn } from './judgement.ts'
 import { attempt, runWorkers } from './payers.ts'
 
 test('F7: five hundred requests with one key whose payment has to wait use one database connection, other requests are served meanwhile, and all of them get the answer', {

@@ -2,6 +2,10 @@ import assert from 'node:assert/strict'
 import type { Engine } from '../../src/storage/engine.ts'
 import { sql } from '../../src/storage/sql.ts'
 import type { Verbs } from '../../src/storage/verb.ts'
+import { catalogue } from '../../src/storage/verbs.ts'
+import { assertLedger } from '../rest/ledger.ts'
+import type { TestDatabase } from '../support/engines.ts'
+import { waitUntil } from '../support/wait.ts'
 
 /**
  * A payment that must happen once, however often the client repeats it. Each has a different amount, so that the table
@@ -20,17 +24,11 @@ type Outcome =
   | { readonly kind: 'fail'; readonly status: number }
   | { readonly kind: 'unknown' }
 
-/** A running attempt. It is recorded before it is sent: without an answer its result is unknown. */
-export interface Attempt {
-  ok(status: number, id: number): void
-  fail(status: number): void
-}
-
 /** The requests of the clients and their answers. */
 export class History {
   readonly #attempts = new Map<Intent, Outcome[]>()
   readonly #amounts = new Set<number>()
-  #acknowledged = 0
+  readonly #acknowledged = new Set<Intent>()
 
   /** A payment that was not requested yet. */
   intend({ cents = this.#amounts.size + 1, orderId = null }: Partial<Intent> = {}): Intent {
@@ -41,32 +39,30 @@ export class History {
     return intent
   }
 
-  invoke(intent: Intent): Attempt {
+  /** Notes an attempt before it is sent, because without an answer its result is unknown. Returns how to note the answer. */
+  invoke(intent: Intent): (outcome: Outcome) => void {
     const outcomes = this.#of(intent)
     const index = outcomes.push({ kind: 'unknown' }) - 1
-    return {
-      ok: (status, id) => {
-        if (!this.isAcknowledged(intent)) this.#acknowledged++
-        outcomes[index] = { kind: 'ok', status, id }
-      },
-      fail: status => {
-        outcomes[index] = { kind: 'fail', status }
-      },
+    return outcome => {
+      outcomes[index] = outcome
+      if (outcome.kind === 'ok') this.#acknowledged.add(intent)
     }
   }
 
   /** How many intents were acknowledged. */
   get acknowledged(): number {
-    return this.#acknowledged
+    return this.#acknowledged.size
   }
 
-  isAcknowledged(intent: Intent): boolean {
-    return this.#of(intent).some(({ kind }) => kind === 'ok')
+  /** Waits until so many further ones are acknowledged. */
+  async more(count: number): Promise<void> {
+    const enough = this.acknowledged + count
+    await waitUntil(() => this.acknowledged >= enough)
   }
 
   /** Whether it was answered with success or refusal. A 5xx is neither, and so is a missing answer. */
   isSettled(intent: Intent): boolean {
-    return this.isAcknowledged(intent) || isRefused(this.#of(intent))
+    return this.#acknowledged.has(intent) || isRefused(this.#of(intent))
   }
 
   /** Payments whose result the clients do not know. */
@@ -76,7 +72,7 @@ export class History {
 
   /** The last acknowledged payments, this many. */
   latest(count: number): readonly Intent[] {
-    return [...this.#attempts.keys()].filter(intent => this.isAcknowledged(intent)).slice(-count)
+    return [...this.#acknowledged].slice(-count)
   }
 
   get entries(): Iterable<readonly [Intent, readonly Outcome[]]> {
@@ -84,27 +80,26 @@ export class History {
   }
 
   #of(intent: Intent): Outcome[] {
-    const outcomes = this.#attempts.get(intent)
-    assert.ok(outcomes !== undefined, 'the intent belongs to another history')
-    return outcomes
+    return this.#attempts.get(intent) ?? assert.fail('the intent belongs to another history')
   }
 }
 
 export type Verdict = Awaited<ReturnType<typeof judge>>
 
-/**
- * Reads the tables and compares them with the answers of the clients. Call it after every client has its answer. The
- * offences are lists of keys that break a rule.
- */
-export async function judge(history: History, engine: Pick<Engine<Verbs>, 'read'>) {
-  const stored = Map.groupBy(
-    await engine.read(sql`select id, amount_cents from payments order by id`),
-    ([, cents]) => cents,
-  )
-  const keys = Map.groupBy(
-    await engine.read(sql`select key, payment_id from idempotency_keys order by payment_id`),
-    ([key]) => key,
-  )
+/** Compares a history with the tables. If every payment has its key, the whole ledger must be consistent too. */
+export async function judgeOn(database: TestDatabase, history: History): Promise<Verdict> {
+  await using engine = database.open(catalogue)
+  const verdict = await judge(history, engine)
+  if (verdict.offences.keyless.length === 0) await assertLedger(engine)
+  return verdict
+}
+
+/** Call it after every client has its answer. The offences are lists of keys that break a rule. */
+async function judge(history: History, engine: Pick<Engine<Verbs>, 'read'>) {
+  const payments = await engine.read(sql`select id, amount_cents from payments order by id`)
+  const stored = Map.groupBy(payments, ([, cents]) => cents)
+  const claims = await engine.read(sql`select key, payment_id from idempotency_keys order by payment_id`)
+  const keys = Map.groupBy(claims, ([key]) => key)
   const judged = [...history.entries].map(([intent, outcomes]) => {
     const acknowledgements = outcomes.filter(outcome => outcome.kind === 'ok')
     const created = acknowledgements.filter(({ status }) => status === 201).length
@@ -142,10 +137,7 @@ export async function judge(history: History, engine: Pick<Engine<Verbs>, 'read'
   }
 }
 
-/**
- * Checks that every key has exactly one payment, every acknowledged id is the stored one, and nothing acknowledged is
- * missing.
- */
+/** Every key has exactly one payment, every acknowledged id is the stored one, and nothing acknowledged is missing. */
 export function assertSound({ offences }: Verdict): void {
   for (const [offence, keys] of Object.entries(offences)) assert.deepEqual(keys, [], offence)
 }

@@ -3,9 +3,8 @@ import { DatabaseSync } from 'node:sqlite'
 import { test } from 'node:test'
 import { postgres, sqlite, type TestDatabase } from '../support/engines.ts'
 import { inForm } from '../support/form.ts'
-import { assertSound, History, summarise, type Verdict } from './history.ts'
+import { assertSound, History, judgeOn, summarise, type Verdict } from './history.ts'
 import { Instance, type Server, startServer } from './instance.ts'
-import { judgeOn } from './judgement.ts'
 import { attempt, payUntilAnswered, repeatLatest, resolveUnknowns, runWorkers } from './payers.ts'
 
 const payers = 64

@@ -1,69 +1,51 @@
 import assert from 'node:assert/strict'
-import { after, before, describe, it } from 'node:test'
-import { postgres, type TestDatabase } from '../support/engines.ts'
+import { test } from 'node:test'
+import { postgres } from '../support/engines.ts'
 import { inForm } from '../support/form.ts'
 import { impatient } from '../support/wait.ts'
-import { assertSound, History, summarise } from './history.ts'
-import { type Server, startServer } from './instance.ts'
-import { judgeOn } from './judgement.ts'
+import { assertSound, History, judgeOn, summarise } from './history.ts'
+import { startServer } from './instance.ts'
 import { attempt, resolveUnknowns, runWorkers } from './payers.ts'
 import { type Decision, Wire } from './wire.ts'
 
 const payers = 16
 const unknown = 'The outcome is unknown. Read before you repeat, or repeat with the same Idempotency-Key.'
 
-describe('F4: a connection to PostgreSQL that is cut around COMMIT', { skip: postgres.skip }, () => {
-  const parts = new AsyncDisposableStack()
+test('F4: a connection to PostgreSQL that is cut around COMMIT leaves one payment for each key: the client gets 503 with the advice to repeat with the same key, which gets the result', {
+  skip: postgres.skip,
+}, async t => {
+  await using database = await postgres.create()
+  await using proxy = await Wire.to(new URL(database.location))
+  const behind = { kind: 'postgres', location: proxy.through(database.location) } as const
+  await using instance = await startServer(behind)
+  await using hasty = await startServer(behind, impatient)
   const history = new History()
-  let database: TestDatabase
-  let proxy: Wire
-  let instance: Server
-  let behind: Pick<TestDatabase, 'kind' | 'location'>
-  before(async () => {
-    database = parts.use(await postgres.create())
-    proxy = parts.use(await Wire.to(new URL(database.location)))
-    behind = { kind: 'postgres', location: proxy.through(database.location) }
-    instance = parts.use(await startServer(behind))
-  })
-  after(() => parts.disposeAsync())
-
-  it('leaves one payment for each key, and the client gets the result by repeating its request', async t => {
-    const cuts = inForm(12, 300)
-    for (const moment of ['cut before', 'cut after', 'cut long before'] as const) {
-      const done = cutSomeCommits(proxy, moment, cuts)
-      await runWorkers(payers, async () => {
-        while (!done()) await attempt(history, instance.url, history.intend())
-      })
+  const cuts = inForm(12, 300)
+  for (const moment of ['cut before', 'cut after', 'cut long before'] as const) {
+    const done = cutSomeCommits(proxy, moment, cuts)
+    await runWorkers(payers, async () => {
+      while (!done()) await attempt(history, instance.url, history.intend())
+    })
+  }
+  proxy.fromClient = () => 'pass'
+  await resolveUnknowns(history, instance.url)
+  for (let round = 0; round < inForm(1, 10); round++) {
+    for (const moment of ['cut before', 'cut after'] as const) {
+      cutCommitAndAllThatFollows(proxy, moment)
+      const intent = history.intend()
+      const answer = await attempt(history, hasty.url, intent)
+      assert.equal(answer?.status, 503)
+      assert.deepEqual(JSON.parse(answer.body), { error: unknown })
+      proxy.fromClient = () => 'pass'
+      // Whether it was paid or not, the repeated request gets the right answer.
+      assert.equal((await attempt(history, instance.url, intent))?.status, moment === 'cut after' ? 200 : 201)
     }
-    proxy.fromClient = () => 'pass'
-    await resolveUnknowns(history, instance.url)
-    const verdict = await judgeOn(database, history)
-    t.diagnostic(`${3 * cuts} commits cut: ${summarise(verdict)}`)
-    assert.equal(verdict.unknowns, 0) // the server always answers, even without its database
-    assertSound(verdict)
-    assert.deepEqual(instance.faults, [])
-  })
-
-  it('is answered with 503 and the advice to repeat with the same key, which gets the result', async t => {
-    const rounds = inForm(1, 10)
-    await using hasty = await startServer(behind, impatient)
-    for (let round = 0; round < rounds; round++) {
-      for (const moment of ['cut before', 'cut after'] as const) {
-        cutCommitAndAllThatFollows(proxy, moment)
-        const intent = history.intend()
-        const answer = await attempt(history, hasty.url, intent)
-        assert.equal(answer?.status, 503)
-        assert.deepEqual(JSON.parse(answer.body), { error: unknown })
-        proxy.fromClient = () => 'pass'
-        // Whether it was paid or not, the repeated request gets the right answer.
-        assert.equal((await attempt(history, instance.url, intent))?.status, moment === 'cut after' ? 200 : 201)
-      }
-    }
-    const verdict = await judgeOn(database, history)
-    t.diagnostic(`${2 * rounds} commits cut, and what followed: ${summarise(verdict)} (both tests together)`)
-    assertSound(verdict)
-    assert.deepEqual([...instance.faults, ...hasty.faults], [])
-  })
+  }
+  const verdict = await judgeOn(database, history)
+  t.diagnostic(`${3 * cuts} commits cut, and some with what followed: ${summarise(verdict)}`)
+  assert.equal(verdict.unknowns, 0) // the server always answers, even without its database
+  assertSound(verdict)
+  assert.deepEqual([...instance.faults, ...hasty.faults], [])
 })
 
 /** Selects every third commit, up to a maximum number. */

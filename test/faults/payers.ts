@@ -1,30 +1,27 @@
 import { askByFetch, type RawResponse } from '../support/http.ts'
+import { keyHeader, paymentLinkOf } from '../support/rest.ts'
 import { testTimeoutMs, waitUntil } from '../support/wait.ts'
 import type { History, Intent } from './history.ts'
 
 /** Sends one request and records the result. Returns undefined if there was no answer. */
 export async function attempt(history: History, url: string, intent: Intent): Promise<RawResponse | undefined> {
   const { key, cents, orderId } = intent
-  const noted = history.invoke(intent)
-  const headers = { 'idempotency-key': key, ...(orderId === null && { 'content-type': 'application/json' }) }
-  const body = orderId === null ? { body: JSON.stringify({ amount: cents / 100 }) } : {}
-  const path = orderId === null ? '/payments' : `/orders/${orderId}/payment`
-  const answer = await askByFetch(url + path, {
-    method: 'POST',
-    headers,
-    ...body,
-    signal: AbortSignal.timeout(testTimeoutMs),
-  }).catch(() => undefined)
+  const note = history.invoke(intent)
+  const common = { method: 'POST', signal: AbortSignal.timeout(testTimeoutMs) }
+  const headers = { 'idempotency-key': key, 'content-type': 'application/json' }
+  const [path, request, idIn] =
+    orderId === null
+      ? ['/payments', { headers, body: JSON.stringify({ amount: cents / 100 }) }, idInBody]
+      : [`/orders/${orderId}/payment`, { headers: keyHeader(key) }, idInLink]
+  const answer = await askByFetch(url + path, { ...common, ...request }).catch(() => undefined)
   if (answer === undefined) return undefined
-  if (answer.status > 201) noted.fail(answer.status)
-  else noted.ok(answer.status, orderId === null ? JSON.parse(answer.body).id : paymentIn(answer))
+  const { status } = answer
+  note(status > 201 ? { kind: 'fail', status } : { kind: 'ok', status, id: idIn(answer) })
   return answer
 }
 
-/** The link to the payment in the answer to the payment of an order. */
-function paymentIn({ headers }: RawResponse): number {
-  return Number(/^<\/payments\/(\d+)>; rel="payment"$/.exec(headers.get('link') ?? '')?.[1])
-}
+const idInBody = ({ body }: RawResponse): number => JSON.parse(body).id
+const idInLink = (answer: RawResponse) => Number(paymentLinkOf(answer).replace('/payments/', ''))
 
 /** A client that repeats its request with the same key until it gets an answer. */
 export async function payUntilAnswered(history: History, url: string, intent: Intent): Promise<void> {
@@ -43,6 +40,26 @@ export async function resolveUnknowns(history: History, url: string): Promise<vo
 export async function repeatLatest(history: History, url: string, count: number): Promise<void> {
   await Promise.all(history.latest(count).map(intent => attempt(history, url, intent)))
 }
+
+/** Clients that pay until the end, each with one key until its payment is settled. `told` gets each answer and its time. */
+export function startPaying(history: History, url: string, told: Told = () => {}): AsyncDisposable {
+  let going = true
+  const paying = runWorkers(16, async () => {
+    for (let intent = history.intend(); going; ) {
+      const started = performance.now()
+      const answer = await attempt(history, url, intent)
+      told(intent, answer, performance.now() - started)
+      if (history.isSettled(intent)) intent = history.intend()
+    }
+  })
+  const stop = async () => {
+    going = false
+    await paying
+  }
+  return { [Symbol.asyncDispose]: stop }
+}
+
+type Told = (intent: Intent, answer: RawResponse | undefined, ms: number) => void
 
 /** Runs this many workers concurrently. */
 export async function runWorkers(count: number, work: (worker: number) => Promise<void>): Promise<void> {

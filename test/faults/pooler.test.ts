@@ -12,9 +12,8 @@ import { createMember } from '../support/rest.ts'
 import { SocketClient } from '../support/sockets.ts'
 import { waitUntil } from '../support/wait.ts'
 import { execute } from './execute.ts'
-import { assertSound, History, summarise } from './history.ts'
+import { assertSound, History, judgeOn, summarise } from './history.ts'
 import { startTwo } from './instance.ts'
-import { judgeOn } from './judgement.ts'
 import { attempt, resolveUnknowns, runWorkers } from './payers.ts'
 import { startPgBouncer } from './pgbouncer.ts'
 
@@ -54,7 +53,7 @@ describe('PgBouncer in transaction mode', { skip }, () => {
     for (let round = 0; round < inForm(1, 5); round++) {
       const enough = history.acknowledged + inForm(150, 500)
       const restart = async () => {
-        await waitUntil(() => history.acknowledged >= enough - 100)
+        await history.more(inForm(50, 400))
         await pooler.kill()
         await pooler.resume()
       }

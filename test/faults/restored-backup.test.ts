@@ -14,11 +14,10 @@ import { PostgresServer, program } from '../support/postgres.ts'
 import { runDuet } from '../support/process.ts'
 import { createMember } from '../support/rest.ts'
 import { SocketClient } from '../support/sockets.ts'
-import { waitUntil } from '../support/wait.ts'
 import { execute } from './execute.ts'
 import { History, type Intent } from './history.ts'
 import { type Server, startServer } from './instance.ts'
-import { attempt, runWorkers } from './payers.ts'
+import { attempt, runWorkers, startPaying } from './payers.ts'
 
 const payers = 16
 const paymentsBefore = inForm(100, 1_000)
@@ -65,44 +64,33 @@ async function assertRestored(t: TestContext, kind: EngineKind, drill: Drill): P
   const later = all.filter(intent => !before.includes(intent))
   const answers = await again(later)
   for (const { status } of answers) assert.ok(status === 200 || status === 201, String(status))
-  await assertPaidOnce(restored, all)
+  await using engine = restored.open(catalogue)
+  const keys = all.map(({ key }) => key)
+  await assertLedger(engine, keys)
   await assertNewEventsOnly(instance)
   assert.deepEqual(instance.faults, [])
   const inBackup = answers.filter(({ status }) => status === 200).length
   t.diagnostic(`${before.length} payments before the backup, all there; of ${later.length} later ones ${inBackup}`)
 }
 
-interface Paying {
-  readonly history: History
-  readonly ids: Map<Intent, number>
-  readonly parts: AsyncDisposableStack
-}
-
 /** Sends payments before, during and after the backup. Returns those that were acknowledged before it began. */
-async function backUpUnderPayers(kind: EngineKind, drill: Drill, { history, ids, parts }: Paying) {
+async function backUpUnderPayers(
+  kind: EngineKind,
+  drill: Drill,
+  { history, ids, parts }: { history: History; ids: Map<Intent, number>; parts: AsyncDisposableStack },
+) {
   const database = parts.use(await kind.create())
   await using instance = await startServer(database)
   await post(instance, 'before the backup')
   if (kind.kind === 'sqlite') await execute(database, 'pragma wal_checkpoint(truncate)')
-  let isOver = false
-  const paying = runWorkers(payers, async () => {
-    while (!isOver) {
-      const intent = history.intend()
-      const answer = await attempt(history, instance.url, intent)
-      if (answer?.status === 201) ids.set(intent, JSON.parse(answer.body).id)
-    }
+  await using _paying = startPaying(history, instance.url, (intent, answer) => {
+    if (answer?.status === 201) ids.set(intent, JSON.parse(answer.body).id)
   })
-  await waitUntil(() => ids.size >= paymentsBefore)
+  await history.more(paymentsBefore)
   const before = [...ids.keys()]
-  try {
-    const restored = await drill(database, parts)
-    const enough = ids.size + payers
-    await waitUntil(() => ids.size >= enough)
-    return { before, restored }
-  } finally {
-    isOver = true
-    await paying
-  }
+  const restored = await drill(database, parts)
+  await history.more(payers)
+  return { before, restored }
 }
 
 const backUpSqlite: Drill = async ({ location }, parts) => {
@@ -125,14 +113,6 @@ const dumpPostgres: Drill = async ({ location }, parts) => {
   const restore = ['--exit-on-error', '--single-transaction', '--no-owner', `--dbname=${other.url}`]
   await promisify(execFile)(program('pg_restore'), [...restore, file])
   return postgresAt(other.url)
-}
-
-async function assertPaidOnce(database: TestDatabase, intents: readonly Intent[]): Promise<void> {
-  await using engine = database.open(catalogue)
-  await assertLedger(
-    engine,
-    Array.from(intents, ({ key }) => key),
-  )
 }
 
 /** Checks that subscribers get the events after the restoration, and none from before. */

@@ -11,11 +11,9 @@ import { inForm, onlyInFull } from '../support/form.ts'
 import { askByFetch } from '../support/http.ts'
 import { freePort } from '../support/ports.ts'
 import { SocketClient } from '../support/sockets.ts'
-import { waitUntil } from '../support/wait.ts'
 import { startLoadBalancer } from './haproxy.ts'
-import { assertSound, History, summarise } from './history.ts'
+import { assertSound, History, judgeOn, summarise } from './history.ts'
 import { startServer } from './instance.ts'
-import { judgeOn } from './judgement.ts'
 import { attempt, runWorkers } from './payers.ts'
 
 const payers = 8
@@ -81,11 +79,11 @@ async function restartUnderLoad(t: TestContext, proxy: Proxy): Promise<void> {
   const endMs: number[] = []
   for (let round = 0; round < inForm(1, 3); round++) {
     for (const which of [0, 1] as const) {
-      await Promise.all([load.more(50), delay(proxy.pauseMs)])
+      await Promise.all([history.more(50), delay(proxy.pauseMs)])
       endMs.push(await cluster.restart(which))
     }
   }
-  await load.more(50)
+  await history.more(50)
   await load.stop()
   const verdict = await judgeOn(database, history)
   const slowest = Math.max(...endMs)
@@ -125,13 +123,11 @@ class Load {
   readonly reads = new Map<number | undefined, number>()
   /** The close codes of the sockets; 0 if a socket could not be opened. */
   readonly closings: number[] = []
-  readonly #history: History
   readonly #done: Promise<unknown>
   #going = true
   #sockets = new Set<SocketClient>()
 
   constructor(url: string, history: History) {
-    this.#history = history
     const pay = runWorkers(payers, async () => {
       while (this.#going) {
         await attempt(history, url, history.intend())
@@ -155,11 +151,6 @@ class Load {
       this.#sockets.delete(socket)
       if (this.#going) this.closings.push(code)
     }
-  }
-
-  async more(payments: number): Promise<void> {
-    const enough = this.#history.acknowledged + payments
-    await waitUntil(() => this.#history.acknowledged >= enough)
   }
 
   async stop(): Promise<void> {
