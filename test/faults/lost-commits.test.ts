@@ -1,9 +1,11 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { postgres } from '../support/engines.ts'
+import { sql } from '../../src/storage/sql.ts'
+import { catalogue } from '../../src/storage/verbs.ts'
+import { postgres, type TestDatabase } from '../support/engines.ts'
 import { inForm } from '../support/form.ts'
-import { impatient } from '../support/wait.ts'
-import { assertSound, History, judgeOn, summarise } from './history.ts'
+import { impatient, waitUntil } from '../support/wait.ts'
+import { assertSound, History, type Intent, judgeOn, summarise } from './history.ts'
 import { startServer } from './instance.ts'
 import { attempt, resolveUnknowns, runWorkers } from './payers.ts'
 import { type Decision, Wire } from './wire.ts'
@@ -16,9 +18,7 @@ test('F4: a connection to PostgreSQL that is cut around COMMIT leaves one paymen
 }, async t => {
   await using database = await postgres.create()
   await using proxy = await Wire.to(new URL(database.location))
-  const behind = { kind: 'postgres', location: proxy.through(database.location) } as const
-  await using instance = await startServer(behind)
-  await using hasty = await startServer(behind, impatient)
+  await using instance = await startServer(behind(proxy, database))
   const history = new History()
   const cuts = inForm(12, 300)
   for (const moment of ['cut before', 'cut after', 'cut long before'] as const) {
@@ -29,14 +29,19 @@ test('F4: a connection to PostgreSQL that is cut around COMMIT leaves one paymen
   }
   proxy.fromClient = () => 'pass'
   await resolveUnknowns(history, instance.url)
+  // This server has a wire of its own, on which no other one commits.
+  await using wire = await Wire.to(new URL(database.location))
+  await using engine = database.open(catalogue)
+  await using hasty = await startServer(behind(wire, database), impatient)
   for (let round = 0; round < inForm(1, 10); round++) {
     for (const moment of ['cut before', 'cut after'] as const) {
-      cutCommitAndAllThatFollows(proxy, moment)
+      cutCommitAndAllThatFollows(wire, moment)
       const intent = history.intend()
       const answer = await attempt(history, hasty.url, intent)
       assert.equal(answer?.status, 503)
       assert.deepEqual(JSON.parse(answer.body), { error: unknown })
-      proxy.fromClient = () => 'pass'
+      wire.fromClient = () => 'pass'
+      if (moment === 'cut after') await waitUntil(async () => (await engine.read(keyOf(intent))).length > 0)
       // Whether it was paid or not, the repeated request gets the right answer.
       assert.equal((await attempt(history, instance.url, intent))?.status, moment === 'cut after' ? 200 : 201)
     }
@@ -47,6 +52,14 @@ test('F4: a connection to PostgreSQL that is cut around COMMIT leaves one paymen
   assertSound(verdict)
   assert.deepEqual([...instance.faults, ...hasty.faults], [])
 })
+
+function keyOf({ key }: Intent) {
+  return sql`select id from idempotency_keys where key = ${key}`
+}
+
+function behind(proxy: Wire, { location }: TestDatabase) {
+  return { kind: 'postgres', location: proxy.through(location) } as const
+}
 
 /** Selects every third commit, up to a maximum number. */
 function cutSomeCommits(proxy: Wire, moment: Decision, cuts: number): () => boolean {
