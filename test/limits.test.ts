@@ -88,7 +88,7 @@ const tests: Readonly<Record<string, string | readonly string[]>> = {
   'names and e-mails, an avatar, a password':
     'rest/users-input: is refused with a 400 that names it, by POST, PUT and PATCH, also of an absent user, and changes nothing',
   'items of an order': 'rest/orders-input: is answered with 400, also for an absent user, and nothing is stored',
-  'idempotency keys': 'storage/purges: deletes exactly the idempotency keys that have expired',
+  'idempotency keys': 'storage/purges: the idempotency keys that have expired',
   'a document': [
     'graphql/document-bounds: 64 KiB are allowed and one byte more is not',
     'graphql/document-bounds: 1,000 tokens are allowed and one more is not, without comments and commas',
@@ -150,7 +150,7 @@ const tests: Readonly<Record<string, string | readonly string[]>> = {
   ],
   'events that can be resumed': [
     'subscriptions/resume: is refused with POSITION_UNKNOWN at a position that is not ours, malformed or no longer kept',
-    'storage/purges: deletes exactly the events older than an hour and a minute from the outbox',
+    'storage/purges: deletes exactly the events older than an hour and a minute',
   ],
   'time of an operation in the database': 'storage/postgres: answers 503 in time while the database hangs',
   'size of an answer of GraphQL':

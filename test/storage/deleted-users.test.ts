@@ -1,13 +1,21 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { anonymous } from '../../src/core/actor.ts'
-import { sql } from '../../src/storage/sql.ts'
+import pg from 'pg'
+import { anonymous, type IdentifiedUser } from '../../src/core/actor.ts'
+import type { UserValues } from '../../src/core/store.ts'
+import { profileOf, type User } from '../../src/core/users/user.ts'
+import { userVerbs } from '../../src/storage/entities/users.ts'
+import { type Row, sql } from '../../src/storage/sql.ts'
+import type { Rollback, Steps } from '../../src/storage/verb.ts'
+import { verbs } from '../../src/storage/verbs.ts'
 import { execute } from '../faults/execute.ts'
 import { startTestAppOn } from '../support/app.ts'
-import { engineKinds } from '../support/engines.ts'
+import { engineKinds, postgres } from '../support/engines.ts'
 import { assertRefused, query, read } from '../support/graphql.ts'
 import { createMember, createUser, send } from '../support/rest.ts'
 import { shared } from '../support/shared.ts'
+import { waitUntil } from '../support/wait.ts'
+import { connectTo, isWaiting, Transaction } from './transaction.ts'
 
 for (const kind of engineKinds) {
   describe(`A user with much content, on ${kind.name}`, { skip: kind.skip }, () => {
@@ -121,3 +129,137 @@ function comments(owner: number, count: number, author: number): string {
   return `insert into comments (post_id, author_id, text, created_at) ${numbers(count)}
     select (select min(id) from posts where author_id = ${owner}), ${author}, 'Text', '2026-01-01T00:00:00.000Z' from n`
 }
+
+describe('A post that is created while its author is deleted, on PostgreSQL', { skip: postgres.skip }, () => {
+  it('gets a deletion event if its transaction ends while the deletion waits for it', async () => {
+    await using database = await postgres.create()
+    await using deleting = await connectTo(database.location)
+    await using creating = await connectTo(database.location)
+    const author = await createAuthor(creating)
+    const creation = await Transaction.begin(creating, createPost(author))
+    const postId = idOf(await creation.finish())
+    const deletion = Transaction.run(deleting, verbs.deleteUser(author.id, anonymous))
+    await waitUntil(() => isWaiting(deleting, creating))
+    await creating.query('commit')
+    assert.equal(await deletion, 'gone')
+    assert.deepEqual(await eventsOf(creating, postId), ['post-added', 'post-deleted'])
+  })
+
+  it('gets a deletion event or is refused, after each statement of the deletion', async () => {
+    await using database = await postgres.create()
+    await using deleting = await connectTo(database.location)
+    await using creating = await connectTo(database.location)
+    await creating.query("set lock_timeout = '100ms'")
+    const fates: string[] = []
+    for (let statements = 0, end: object | undefined; end === undefined; statements++) {
+      const author = await createAuthor(creating)
+      const deletion = await Transaction.begin(deleting, verbs.deleteUser(author.id, anonymous))
+      end = await deletion.advance(statements)
+      const postId = await createUnlessLocked(creating, author)
+      if (end === undefined) await deletion.finish()
+      await deleting.query('commit')
+      fates.push(postId === undefined ? 'refused' : (await eventsOf(creating, postId)).join(', '))
+    }
+    const announced = 'post-added, post-deleted'
+    assert.equal(fates[0], announced, 'before the first statement')
+    assert.equal(fates.at(-1), 'refused', 'after the last statement')
+    assert.deepEqual([...new Set(fates)].sort(), [announced, 'refused'])
+  })
+})
+
+async function createAuthor(client: pg.Client): Promise<IdentifiedUser> {
+  const values = somebody()
+  const id = idIn(await Transaction.run(client, verbs.createUser(values)))
+  return { kind: 'user', id, role: 'member', tokenVersion: values.tokenVersion }
+}
+
+function createPost(author: IdentifiedUser) {
+  const show = { text: 'select cast($1 as text)', values: [null], id: 0 } as const
+  return verbs.changePosts(author, [{ kind: 'create a post', title: 'Title', content: 'Content', show }])
+}
+
+async function createUnlessLocked(client: pg.Client, author: IdentifiedUser): Promise<number | undefined> {
+  try {
+    return idOf(await Transaction.run(client, createPost(author)))
+  } catch (error) {
+    if (error instanceof pg.DatabaseError && error.code === '55P03') return undefined // lock timeout
+    throw error
+  }
+}
+
+function idOf(outcome: unknown): number {
+  return Array.isArray(outcome) ? Number(outcome[0]) : assert.fail(`not created: ${JSON.stringify(outcome)}`)
+}
+
+async function eventsOf(client: pg.Client, postId: number): Promise<readonly string[]> {
+  const { rows } = await client.query('select kind from outbox where post_id = $1 order by id', [postId])
+  return rows.map(({ kind }) => kind)
+}
+
+/** Creates a user. Another transaction deletes the conflicting user at the moment of the conflict. */
+function* createWhileDeleted(values: UserValues, inTheWay: number): Steps<User | string | Rollback<string>> {
+  const steps = userVerbs.createUser(values)
+  for (let rows: readonly Row[] = []; ; ) {
+    const step = steps.next(rows)
+    if (step.done) return step.value
+    rows = yield step.value
+    const refused = step.value.text.includes('insert into users') && rows.length === 0
+    if (refused) yield sql`delete from users where id = ${inTheWay}`
+  }
+}
+
+/** Replaces a user. Others create the same id just before and delete it just after, this many times. */
+function* replaceWhileContended(id: number, values: UserValues, times: number): Steps<unknown> {
+  const steps = userVerbs.replaceUser(id, values, mayChange)
+  let left = times
+  for (let rows: readonly Row[] = []; ; ) {
+    const step = steps.next(rows)
+    if (step.done) return step.value
+    const contended = step.value.text.includes('insert into users') && left-- > 0
+    if (contended) yield* userVerbs.replaceUser(id, somebody(), mayChange)
+    rows = yield step.value
+    if (contended) yield sql`delete from users where id = ${id}`
+  }
+}
+
+const catalogue = { url: import.meta.url, verbs: { ...userVerbs, createWhileDeleted, replaceWhileContended } }
+const mayChange = { actor: anonymous, mayChangePassword: true, mayCreate: true }
+const largest = 9007199254740991
+
+let people = 0
+
+function somebody(password: UserValues['password'] = null): UserValues {
+  return { name: 'A', email: `${++people}@example.com`, ...profileOf(() => null), password, tokenVersion: 'm' }
+}
+
+function idIn(outcome: User | string | Rollback<string>): number {
+  return typeof outcome === 'object' && 'id' in outcome ? outcome.id : assert.fail(String(outcome))
+}
+
+describe('Assigned ids while users are deleted, on PostgreSQL', { skip: postgres.skip }, () => {
+  const engine = shared(async () => (await postgres.create()).open(catalogue))
+
+  it('a chosen id that is deleted during the assignment does not make the counter jump', async () => {
+    const id = idIn(await engine.write('createUser', somebody()))
+    await engine.write('replaceUser', id + 1, somebody(), mayChange)
+    assert.equal(idIn(await engine.write('createWhileDeleted', somebody(), id + 1)), id + 2)
+    await engine.write('replaceUser', largest, somebody(), mayChange)
+    await engine.write('replaceUser', id + 3, somebody(), mayChange)
+    assert.equal(idIn(await engine.write('createWhileDeleted', somebody(), id + 3)), id + 4)
+    assert.equal(idIn(await engine.write('createUser', somebody())), id + 5)
+  })
+
+  it('a taken e-mail whose user is deleted during the assignment does not make the counter jump', async () => {
+    const values = somebody({ hash: 'h' })
+    const id = idIn(await engine.write('createUser', values))
+    await engine.write('replaceUser', largest - 1, somebody(), mayChange)
+    assert.equal(idIn(await engine.write('createWhileDeleted', values, id)), id + 2)
+    assert.equal(idIn(await engine.write('createUser', somebody())), id + 3)
+  })
+
+  it('a PUT succeeds while others repeatedly create and delete the same id', async () => {
+    const { tokenVersion, password, ...values } = somebody()
+    const outcome = await engine.write('replaceWhileContended', 700, { ...values, tokenVersion, password }, 5)
+    assert.deepEqual(outcome, { user: { id: 700, ...values }, created: true })
+  })
+})

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { after, before, describe, it, mock } from 'node:test'
+import { it, mock } from 'node:test'
 import { type Statement, sql } from '../../src/storage/sql.ts'
 import { startTestApp } from '../support/app.ts'
 import { engineKinds, type TestDatabase } from '../support/engines.ts'
@@ -7,34 +7,21 @@ import { tokenKeys } from '../support/keys.ts'
 import { catalogue } from './contract-verbs.ts'
 
 for (const kind of engineKinds) {
-  describe(`A service that runs for a minute on ${kind.name}`, { skip: kind.skip }, () => {
-    const parts = new AsyncDisposableStack()
-    let left: (statement: Statement) => Promise<readonly unknown[]>
-    before(async () => {
-      const database = parts.use(await kind.create())
-      await change(database, [
-        ...[7_200, 3_720, 3_600, 60].map(insertEvent),
-        ...[-60, 60].map(insertReset),
-        sql`insert into payments (amount_cents, created_at) values (1, now_plus(0))`,
-        ...[-3_600, -60, 3_600, 60].map(insertKey),
-      ])
-      await serveForAMinute(database)
-      const engine = parts.use(database.open(catalogue))
-      left = async statement => (await engine.read(statement)).flat()
-    })
-    after(() => parts.disposeAsync())
-
-    it('deletes exactly the events older than an hour and a minute from the outbox', async () => {
-      assert.deepEqual(await left(sql`select post_id from outbox order by id`), [3_600, 60])
-    })
-
-    it('deletes exactly the password resets that have expired', async () => {
-      assert.deepEqual(await left(sql`select email_key from password_resets`), ['60'])
-    })
-
-    it('deletes exactly the idempotency keys that have expired', async () => {
-      assert.deepEqual(await left(sql`select key from idempotency_keys order by id`), ['3600', '60'])
-    })
+  it(`a service that runs for a minute deletes exactly the events older than an hour and a minute, the idempotency keys that have expired, and such password resets, on ${kind.name}`, {
+    skip: kind.skip,
+  }, async () => {
+    await using database = await kind.create()
+    await using engine = database.open(catalogue)
+    await engine.write('run', [
+      ...[7_200, 3_720, 3_600, 60].map(insertEvent),
+      ...[-60, 60].map(insertReset),
+      sql`insert into payments (amount_cents, created_at) values (1, now_plus(0))`,
+      ...[-3_600, -60, 3_600, 60].map(insertKey),
+    ])
+    await serveForAMinute(database)
+    assert.deepEqual(await engine.read(sql`select post_id from outbox order by id`), [[3_600], [60]])
+    assert.deepEqual(await engine.read(sql`select email_key from password_resets`), [['60']])
+    assert.deepEqual(await engine.read(sql`select key from idempotency_keys order by id`), [['3600'], ['60']])
   })
 }
 
@@ -55,24 +42,15 @@ function insertKey(left: number): Statement {
              select '/payments', ${String(left)}, id, now_plus(${left}) from payments`
 }
 
-async function serveForAMinute(database: TestDatabase): Promise<void> {
+async function serveForAMinute({ kind, location }: TestDatabase): Promise<void> {
   mock.timers.enable({ apis: ['setInterval'] })
   try {
-    await using _app = await serve(database)
+    const DATABASE_URL = kind === 'sqlite' ? `sqlite:${location}` : location
+    // A mocked timer is only in this thread.
+    await using _app = await startTestApp({ DATABASE_URL, TOKEN_KEYS: tokenKeys, THREADS: '1' })
     mock.timers.tick(60_000)
     // The end of this block stops the service, which waits for the running purge.
   } finally {
     mock.timers.reset()
   }
-}
-
-function serve({ kind, location }: TestDatabase) {
-  const DATABASE_URL = kind === 'sqlite' ? `sqlite:${location}` : location
-  // A mocked timer is only in this thread.
-  return startTestApp({ DATABASE_URL, TOKEN_KEYS: tokenKeys, THREADS: '1' })
-}
-
-async function change(database: TestDatabase, statements: readonly Statement[]): Promise<void> {
-  await using engine = database.open(catalogue)
-  await engine.write('run', statements)
 }

@@ -1,13 +1,17 @@
 import assert from 'node:assert/strict'
-import { after, before, describe, it } from 'node:test'
-import { type Actor, anonymous } from '../../src/core/actor.ts'
+import { it, test } from 'node:test'
+import { type Actor, anonymous, type IdentifiedUser } from '../../src/core/actor.ts'
 import { unconditional } from '../../src/core/condition.ts'
 import type { Claim } from '../../src/core/store.ts'
 import { profileOf } from '../../src/core/users/user.ts'
 import type { Engine } from '../../src/storage/engine.ts'
 import type { ArgsOf, Verbs } from '../../src/storage/verb.ts'
 import { catalogue, type verbs } from '../../src/storage/verbs.ts'
-import { engineKinds, type TestDatabase } from '../support/engines.ts'
+import { startTestAppOn } from '../support/app.ts'
+import { engineKinds } from '../support/engines.ts'
+import { cheapPasswords } from '../support/passwords.ts'
+import { assertRefusal } from '../support/refusal.ts'
+import { createMember, logIn, send, somebody } from '../support/rest.ts'
 import { everything } from '../support/tables.ts'
 
 type VerbName = keyof typeof verbs
@@ -34,44 +38,23 @@ type Attempts = {
 
 // The types require every verb with an actor in this table.
 const attempts: Attempts = {
-  createUser: {
-    'create a user': actor => [newUser(), actor],
-  },
-  revokeTokens: {
-    'revoke own tokens': actor => [actor.kind === 'user' ? actor : assert.fail(), newTokenVersion()],
-  },
+  createUser: { 'create a user': actor => [newUser(), actor] },
+  revokeTokens: { 'revoke own tokens': actor => [userIn(actor), newTokenVersion()] },
   replaceUser: {
-    'replace a user': (actor, { userId }) => [userId, newUser(), { actor, mayChangePassword: true, mayCreate: true }],
-    'create a user under a chosen id': actor => [
-      newId(),
-      newUser(),
-      { actor, mayChangePassword: true, mayCreate: true },
-    ],
+    'replace a user': (actor, { userId }) => [userId, newUser(), rights(actor)],
+    'create a user under a chosen id': actor => [newId(), newUser(), rights(actor)],
   },
   changeUser: {
-    'change a user': (actor, { userId }) => [
-      userId,
-      { name: 'Changed' },
-      { actor, mayChangePassword: true, mayCreate: true },
-    ],
+    'change a user': (actor, { userId }) => [userId, { name: 'Changed' }, rights(actor)],
   },
   changeRole: {
-    'change a role': (actor, { userId }) => [
-      actor.kind === 'user' ? actor : assert.fail(),
-      userId,
-      'member',
-      newTokenVersion(),
-    ],
+    'change a role': (actor, { userId }) => [userIn(actor), userId, 'member', newTokenVersion()],
   },
-  deleteUser: {
-    'delete a user': (actor, { userId }) => [userId, actor],
-  },
+  deleteUser: { 'delete a user': (actor, { userId }) => [userId, actor] },
   createOrder: {
     'create an order': (actor, { userId }) => [userId, [{ name: 'Gear', quantity: 1, price: 7 }], actor],
   },
-  cancelOrder: {
-    'cancel an order': (actor, { orderId }) => [orderId, actor, 'everyone'],
-  },
+  cancelOrder: { 'cancel an order': (actor, { orderId }) => [orderId, actor, 'everyone'] },
   pay: {
     'make a payment': actor => [actor, { cents: 500 }, newClaim('/payments')],
     'pay an order': (actor, { orderId }) => [actor, { orderId, reach: 'everyone', condition: unconditional }, null],
@@ -94,39 +77,26 @@ const attempts: Attempts = {
 }
 
 for (const kind of engineKinds) {
-  describe(`A token that was revoked after it was checked, on ${kind.name}`, { skip: kind.skip }, () => {
-    let database: TestDatabase
-    let engine: Engine<typeof verbs>
-    before(async () => {
-      database = await kind.create()
-      engine = database.open(catalogue)
-    })
-    after(async () => {
-      await engine[Symbol.asyncDispose]()
-      await database[Symbol.asyncDispose]()
-    })
-
+  it(`a token that was revoked after it was checked lets its user do nothing any more, on ${kind.name}`, {
+    skip: kind.skip,
+  }, async t => {
+    await using database = await kind.create()
+    await using engine = database.open(catalogue)
     for (const [verb, ofVerb] of Object.entries(attempts)) {
       for (const [what, argsOf] of Object.entries(ofVerb)) {
-        const attempt = (actor: Actor, scene: Scene) =>
-          (engine as Engine<Verbs>).write(verb, ...(argsOf(actor, scene) as never[]))
-
-        it(`lets its user ${what} only until then`, async () => {
-          for (const [way, revoke] of Object.entries<Revoke | undefined>({
-            'not revoked': undefined,
-            ...revocations,
-          })) {
+        await t.test(what, async () => {
+          for (const revoke of [undefined, changePassword, deleteUser]) {
             const [scene, admin] = [await createScene(engine), await createAdmin(engine)]
             await revoke?.(engine, admin.id)
             const found = await everything(engine)
-            const outcome = await attempt(admin, scene)
+            const outcome = await (engine as Engine<Verbs>).write(verb, ...(argsOf(admin, scene) as never[]))
             if (revoke === undefined) {
               assert.notDeepEqual(await everything(engine), found)
               continue
             }
             const expected = verb === 'changePosts' ? { refused: 'token revoked', at: 0 } : 'token revoked'
-            assert.deepEqual(outcome, expected, way)
-            assert.deepEqual(await everything(engine), found, way)
+            assert.deepEqual(outcome, expected, revoke.name)
+            assert.deepEqual(await everything(engine), found, revoke.name)
           }
         })
       }
@@ -134,15 +104,17 @@ for (const kind of engineKinds) {
   })
 }
 
-type Revoke = (engine: Engine<typeof verbs>, id: number) => Promise<unknown>
+const changePassword = (engine: Engine<typeof verbs>, id: number) =>
+  engine.write('changeUser', id, { password: { hash: 'hash' }, tokenVersion: newTokenVersion() }, rights(anonymous))
+const deleteUser = (engine: Engine<typeof verbs>, id: number) => engine.write('deleteUser', id, anonymous)
 
-const revocations: Readonly<Record<string, Revoke>> = {
-  'another password': (engine, id) =>
-    engine.write('changeUser', id, { password: { hash: 'hash' }, tokenVersion: newTokenVersion() }, rightsOfAnyone),
-  'no user any more': (engine, id) => engine.write('deleteUser', id, anonymous),
+function rights(actor: Actor) {
+  return { actor, mayChangePassword: true, mayCreate: true }
 }
 
-const rightsOfAnyone = { actor: anonymous, mayChangePassword: true, mayCreate: true }
+function userIn(actor: Actor): IdentifiedUser {
+  return actor.kind === 'user' ? actor : assert.fail()
+}
 
 async function createScene(engine: Engine<typeof verbs>): Promise<Scene> {
   const author = await createAdmin(engine)
@@ -155,7 +127,7 @@ async function createScene(engine: Engine<typeof verbs>): Promise<Scene> {
   return { userId: author.id, orderId: order.id, postId: Number(created[0]) }
 }
 
-async function createAdmin(engine: Engine<typeof verbs>): Promise<Extract<Actor, { kind: 'user' }>> {
+async function createAdmin(engine: Engine<typeof verbs>): Promise<IdentifiedUser> {
   const user = await engine.write('createUser', newUser())
   assert.ok(typeof user !== 'string')
   const tokenVersion = newTokenVersion()
@@ -170,13 +142,8 @@ let numbers = 0
 
 function newUser() {
   const email = `person-${++numbers}@example.com`
-  return {
-    name: 'Person',
-    email,
-    ...profileOf(() => null),
-    password: { hash: 'hash' },
-    tokenVersion: newTokenVersion(),
-  }
+  const password = { hash: 'hash' }
+  return { name: 'Person', email, ...profileOf(() => null), password, tokenVersion: newTokenVersion() }
 }
 
 function newTokenVersion(): string {
@@ -190,4 +157,36 @@ function newId(): number {
 
 function newClaim(scope: string): Claim {
   return { callerId: null, scope, key: `key-${++numbers}`, ttlSeconds: 60 }
+}
+
+for (const kind of engineKinds) {
+  test(`a write whose token is revoked while its password is being hashed is refused, and neither creates the user again nor changes the password, on ${kind.name}`, {
+    skip: kind.skip,
+  }, async () => {
+    const passwords = cheapPasswords()
+    const [late, timely] = ['a late password', 'a timely password']
+    let hashing = Promise.withResolvers<void>()
+    let asked = Promise.withResolvers<void>()
+    const hash = async (password: string) => {
+      if (password === late) {
+        asked.resolve()
+        await hashing.promise
+      }
+      return await passwords.hash(password)
+    }
+    const matches = passwords.matches.bind(passwords)
+    await using app = await startTestAppOn(kind, { ACCESS_POLICY: 'enforced' }, { passwords: { hash, matches } })
+    for (const meanwhile of ['DELETE', 'PATCH']) {
+      hashing = Promise.withResolvers()
+      asked = Promise.withResolvers()
+      const { id, email, token } = await createMember(app)
+      const replaced = send(app, `PUT /users/${id}`, { ...somebody(), email, password: late }, token)
+      await asked.promise
+      await send(app, `${meanwhile} /users/${id}`, meanwhile === 'PATCH' ? { password: timely } : undefined, token)
+      hashing.resolve()
+      assertRefusal(await replaced, 401)
+      assertRefusal(await send(app, 'POST /tokens', { email, password: late }), 401)
+      if (meanwhile === 'PATCH') await logIn(app, email, timely)
+    }
+  })
 }
