@@ -6,12 +6,11 @@ import { askByFetch } from '../support/http.ts'
 import { freePort } from '../support/ports.ts'
 import type { PostgresServer } from '../support/postgres.ts'
 import { createMember } from '../support/rest.ts'
-import { testTimeoutMs, waitUntil } from '../support/wait.ts'
+import { testTimeoutMs, waitUntil, within } from '../support/wait.ts'
 import { Instance } from './instance.ts'
 import { runWorkers } from './payers.ts'
 import { startPgBouncer } from './pgbouncer.ts'
-import { SequencerWire } from './sequencer-wire.ts'
-import { Wire } from './wire.ts'
+import { type Ends, Wire } from './wire.ts'
 
 /** One of the instances, behind its own wire, with a subscriber that reconnects and resumes. */
 interface Side {
@@ -24,23 +23,16 @@ interface Side {
   retryNow(): void
 }
 
-interface StageOptions {
-  /** The first instance connects through PgBouncer. */
-  readonly isFirstPooled?: boolean
-  readonly env?: Readonly<Record<string, string>>
-}
-
-/** Two instances on a new database. */
+/** Two instances on a new database. The first one may connect through PgBouncer. */
 export class Stage implements AsyncDisposable {
   readonly #parts: AsyncDisposableStack
   readonly #database: string
   readonly #token: string
-  readonly first: Side
-  readonly second: Side
+  readonly sides: readonly [first: Side, second: Side]
   /** The ids of the posts whose writing was answered. */
   readonly answered: string[] = []
 
-  static async on(server: PostgresServer, { isFirstPooled, env }: StageOptions): Promise<Stage> {
+  static async on(server: PostgresServer, isFirstPooled: boolean, env = {}): Promise<Stage> {
     const parts = new AsyncDisposableStack()
     const database = await newDatabase(server)
     const start = async (isPooled = false): Promise<Side> => {
@@ -66,16 +58,7 @@ export class Stage implements AsyncDisposable {
     this.#parts = parts
     this.#database = database
     this.#token = token
-    this.first = first
-    this.second = second
-  }
-
-  get sides(): readonly Side[] {
-    return [this.first, this.second]
-  }
-
-  get sequenced(): readonly number[] {
-    return this.sides.map(({ sequencer }) => sequencer.sequenced)
+    this.sides = [first, second]
   }
 
   /** Transactions of other programs that have written something, in this database and in another one. */
@@ -90,7 +73,7 @@ export class Stage implements AsyncDisposable {
   }
 
   /** Writes this many posts. Several writers repeat what is not answered with success. */
-  async write(count: number, to = this.first): Promise<void> {
+  async write(count: number, to = this.sides[0]): Promise<void> {
     const enough = this.answered.length + count
     const fields = Array.from({ length: perRequest }, (_, n) => `p${n}: createPost(title: "T", content: "C") { id }`)
     const request = {
@@ -129,7 +112,7 @@ export class Stage implements AsyncDisposable {
       waitUntil(async () => performance.now() > deadline || (await isSettled()))
     const isPlaced = async () => (await this.#query('select id from outbox where position is null')).length === 0
     await settle(isPlaced)
-    await this.write(1, this.second)
+    await this.write(1, this.sides[1])
     await settle(isPlaced) // before that, the order of the last events is not known
     const log = await this.#query("select post_id from outbox where kind = 'post-added' order by position, id")
     const posts = log.map(([id]) => String(id))
@@ -200,3 +183,45 @@ let databases = 0
 
 const writers = 8
 const perRequest = 5
+
+/**
+ * A proxy between an instance and PostgreSQL that recognises the sequencer of events. Between its statements and its
+ * COMMIT it holds the row lock of `event_head`, and there the proxy can stop it.
+ */
+class SequencerWire {
+  /** The name under which a connection has prepared the statement that locks the row. */
+  readonly #names = new WeakMap<Ends, string>()
+  readonly #sequencing = new WeakSet<Ends>()
+  #hold: (() => void) | undefined
+  /** How many transactions of the sequencer have sent their COMMIT. */
+  sequenced = 0
+
+  constructor(wire: Wire) {
+    wire.fromClient = (data, ends) => this.#decide(data, ends)
+  }
+
+  /** Keeps the next COMMIT of the sequencer back, for ever. Settles when PostgreSQL waits for it. */
+  holdNext(): Promise<void> {
+    const { promise, resolve } = Promise.withResolvers<void>()
+    this.#hold = resolve
+    return within(promise, 'a COMMIT of the sequencer')
+  }
+
+  #decide(data: Buffer, ends: Ends): 'pass' | 'keep' {
+    const text = data.toString('latin1')
+    if (this.#sequencing.delete(ends) && text.includes('commit\0')) {
+      this.sequenced++
+      if (this.#hold === undefined) return 'pass'
+      this.#hold()
+      this.#hold = undefined
+      return 'keep'
+    }
+    const parsed = lockingStatement.exec(text)
+    const name = parsed?.[1] || this.#names.get(ends)
+    if (name !== undefined) this.#names.set(ends, name)
+    if (parsed !== null || (name !== undefined && text.includes(`\0${name}\0`))) this.#sequencing.add(ends)
+    return 'pass'
+  }
+}
+
+const lockingStatement = /(\w*)\0select position from event_head for update/

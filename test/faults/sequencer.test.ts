@@ -14,7 +14,7 @@ describe('The instance that gives events their positions', { skip: postgres.skip
   const server = shared(() => PostgresServer.start())
 
   it('is killed while it holds their lock, behind PgBouncer or not, and PostgreSQL is restarted, beside transactions of others that stay open: all get each event once and in order', async t => {
-    await using stage = await Stage.on(server, { isFirstPooled: programMissing('pgbouncer') === undefined })
+    await using stage = await Stage.on(server, programMissing('pgbouncer') === undefined)
     await stage.openTransactions()
     for (const side of stage.sides) {
       const writing = stage.write(events / 3, side)
@@ -28,22 +28,23 @@ describe('The instance that gives events their positions', { skip: postgres.skip
     await stage.openTransactions()
     await Promise.all(writing)
     const { offences, told } = await stage.judge()
-    t.diagnostic(`${told} events, ${stage.sequenced.join(' and ')} transactions of the sequencers`)
+    t.diagnostic(`${told} events, transactions: ${stage.sides.map(({ sequencer }) => sequencer.sequenced)}`)
     assert.deepEqual(offences, [])
   })
 
   it('is stopped while it holds their lock: the other one goes on when PostgreSQL ends its transaction', async () => {
-    await using stage = await Stage.on(server, { env: impatient })
+    await using stage = await Stage.on(server, false, impatient)
+    const [first, second] = stage.sides
     await stage.write(20)
-    const held = stage.first.sequencer.holdNext()
+    const held = first.sequencer.holdNext()
     const writing = stage.write(5)
     await held
-    stage.first.instance.signal('SIGSTOP')
+    first.instance.signal('SIGSTOP')
     assert.ok(await stage.isLocked())
-    await stage.write(20, stage.second)
+    await stage.write(20, second)
     const last = stage.answered.at(-1) ?? assert.fail()
-    await waitUntil(() => stage.second.told.includes(last))
-    stage.first.instance.signal('SIGCONT')
+    await waitUntil(() => second.told.includes(last))
+    first.instance.signal('SIGCONT')
     await writing
     assert.deepEqual((await stage.judge()).offences, [])
   })

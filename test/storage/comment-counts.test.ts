@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
 import type pg from 'pg'
-import { type Actor, anonymous } from '../../src/core/actor.ts'
+import { anonymous } from '../../src/core/actor.ts'
 import { AppError } from '../../src/core/errors.ts'
 import type { CompiledChange } from '../../src/storage/entities/posts.ts'
 import { sql } from '../../src/storage/sql.ts'
@@ -29,52 +29,42 @@ const data: Data = {
   })),
 }
 
-/** One transaction: several changes of an actor, or the deletion of a user. */
-type Work =
-  | { readonly actor: Actor; readonly changes: readonly CompiledChange[] }
-  | { readonly deletedUser: number; readonly actor: Actor }
-
 const show = { text: 'select cast($1 as text)', values: [null], id: 0 } as const
 const reach = 'everyone'
-const commentId = fc.integer({ min: 1, max: 48 })
-const change: fc.Arbitrary<CompiledChange> = fc.oneof(
-  { weight: 4, arbitrary: anyPost().map(postId => ({ kind: 'add a comment', postId, text: 'New', show }) as const) },
-  { weight: 4, arbitrary: commentId.map(id => ({ kind: 'delete a comment', commentId: id, reach }) as const) },
-  {
-    weight: 2,
-    arbitrary: commentId.map(
-      id => ({ kind: 'update a comment', commentId: id, text: 'X', ifUpdatedAt: null, reach, show }) as const,
-    ),
-  },
-  { weight: 1, arbitrary: anyPost().map(id => ({ kind: 'like a post', id, show }) as const) },
-  {
-    weight: 1,
-    arbitrary: anyPost().map(
-      id => ({ kind: 'update a post', id, title: 'U', content: null, ifUpdatedAt: null, reach, show }) as const,
-    ),
-  },
-  { weight: 1, arbitrary: fc.constant({ kind: 'create a post', title: 'T', content: 'C', show } as const) },
-)
-const deletion = anyPost().map(id => ({ kind: 'delete a post', id, reach }) as const)
 const actor = fc.constantFrom(...users).map(id => actorOf(id))
-/** Changes of the same few rows, which many clients make concurrently. */
-const hotChange: fc.Arbitrary<CompiledChange> = fc.oneof(
-  fc.constant({ kind: 'add a comment', postId: 1, text: 'New', show } as const),
-  fc.constantFrom(1, 7, 13).map(id => ({ kind: 'delete a comment', commentId: id, reach }) as const),
-)
-const anyWork: fc.Arbitrary<Work> = fc.oneof(
-  { weight: 20, arbitrary: fc.record({ actor, changes: hotChange.map(each => [each]) }) },
-  { weight: 30, arbitrary: fc.record({ actor, changes: fc.array(change, { minLength: 1, maxLength: 4 }) }) },
-  { weight: 1, arbitrary: fc.record({ actor, changes: deletion.map(each => [each]) }) },
-  {
-    weight: 1,
-    arbitrary: fc.record({ deletedUser: fc.constantFrom(...users), actor: fc.constant(anonymous) }),
-  },
-)
-
-function anyPost(): fc.Arbitrary<number> {
-  return fc.constantFrom(...posts)
+const postId = fc.constantFrom(...posts)
+const addComment = (postId: number): CompiledChange => ({ kind: 'add a comment', postId, text: 'New', show })
+const deleteComment = (commentId: number): CompiledChange => ({ kind: 'delete a comment', commentId, reach })
+const updateComment = (commentId: number): CompiledChange => {
+  return { kind: 'update a comment', commentId, text: 'X', ifUpdatedAt: null, reach, show }
 }
+const likePost = (id: number): CompiledChange => ({ kind: 'like a post', id, show })
+const updatePost = (id: number): CompiledChange => {
+  return { kind: 'update a post', id, title: 'U', content: null, ifUpdatedAt: null, reach, show }
+}
+const createPost: CompiledChange = { kind: 'create a post', title: 'T', content: 'C', show }
+const deletePost = (id: number): CompiledChange => ({ kind: 'delete a post', id, reach })
+
+const commentId = fc.integer({ min: 1, max: 48 })
+const change = fc.oneof(
+  { weight: 4, arbitrary: postId.map(addComment) },
+  { weight: 4, arbitrary: commentId.map(deleteComment) },
+  { weight: 2, arbitrary: commentId.map(updateComment) },
+  { weight: 1, arbitrary: postId.map(likePost) },
+  { weight: 1, arbitrary: postId.map(updatePost) },
+  { weight: 1, arbitrary: fc.constant(createPost) },
+)
+/** A change of the same few rows, which many clients make concurrently. */
+const hotChange = fc.constantFrom(addComment(1), addComment(1), addComment(1), ...[1, 7, 13].map(deleteComment))
+const changing = (changes: fc.Arbitrary<readonly CompiledChange[]>) =>
+  fc.tuple(actor, changes).map(([actor, changes]) => verbs.changePosts(actor, changes))
+/** One transaction: several changes of an actor, or the deletion of a user. */
+const anyWork: fc.Arbitrary<Steps<unknown>> = fc.oneof(
+  { weight: 20, arbitrary: changing(hotChange.map(each => [each])) },
+  { weight: 30, arbitrary: changing(fc.array(change, { minLength: 1, maxLength: 4 })) },
+  { weight: 1, arbitrary: changing(postId.map(id => [deletePost(id)])) },
+  { weight: 1, arbitrary: fc.constantFrom(...users).map(id => verbs.deleteUser(id, anonymous)) },
+)
 
 const miscounted = sql`select id, comment_count, (select count(*) from comments where post_id = posts.id) from posts
                        where comment_count <> (select count(*) from comments where post_id = posts.id)`
@@ -99,7 +89,7 @@ describe('Transactions on PostgreSQL that change the same posts, comments and us
     for (let round = 0; round < inForm(3, 60); round++) {
       await stage.engine.write('run', [...insertsOf(data, 'postgres'), numbering.postgres])
       const work = clients.map(async client => {
-        for (const each of fc.sample(anyWork, 12)) done[await outcomeOf(() => Transaction.run(client, stepsOf(each)))]++
+        for (const each of fc.sample(anyWork, 12)) done[await outcomeOf(() => Transaction.run(client, each))]++
       })
       await Promise.all(work) // PostgreSQL would end a deadlock with an error
       assert.deepEqual(await stage.engine.read(miscounted), [])
@@ -114,13 +104,11 @@ describe('A mutation on PostgreSQL that changes the same rows several times', { 
     await using parts = new AsyncDisposableStack()
     const connect = () => connected(parts, stage.database.location)
     const [changing, deleting, watching] = [await connect(), await connect(), await connect()]
-    const like = { kind: 'like a post', id: 3, show } as const
-    const update = { kind: 'update a comment', commentId: 1, text: 'X', ifUpdatedAt: null, reach, show } as const
     let isOver = false
     for (let statements = 1; !isOver; statements++) {
       await stage.engine.write('run', [...insertsOf(data, 'postgres'), numbering.postgres])
       // Post 3 belongs to user 4, comment 1 to user 1.
-      const changes = [like, update, update, like]
+      const changes = [likePost(3), updateComment(1), updateComment(1), likePost(3)]
       const mutation = await Transaction.begin(changing, verbs.changePosts(actorOf(2), changes))
       isOver = (await mutation.advance(statements)) !== undefined
       let isDeleted = false
@@ -141,10 +129,4 @@ async function connected(parts: AsyncDisposableStack, location: string): Promise
   const client = parts.use(await connectTo(location))
   await client.query("set deadlock_timeout = '5ms'")
   return client
-}
-
-function stepsOf(given: Work): Steps<unknown> {
-  return 'changes' in given
-    ? verbs.changePosts(given.actor, given.changes)
-    : verbs.deleteUser(given.deletedUser, given.actor)
 }

@@ -19,13 +19,12 @@ for (const kind of engineKinds) {
       await using engine = database.open(catalogue)
       assert.equal(await seedDemoData(engine, passwords, randomness), 'seeded')
       const rows = (statement: Statement) => engine.read(statement)
-      assert.deepEqual(
-        await rows(sql`select id, email, role, login_key, password_hash from users where id <= 2 order by id`),
-        [
-          [1, 'ada@example.com', 'admin', 'ada@example.com', 'hash of demo-password'],
-          [2, 'grace@example.com', 'member', 'grace@example.com', 'hash of demo-password'],
-        ],
-      )
+      const hash = 'hash of demo-password'
+      const logins = await rows(sql`select id, login_key, role, password_hash from users where id <= 2 order by id`)
+      assert.deepEqual(logins, [
+        [1, 'ada@example.com', 'admin', hash],
+        [2, 'grace@example.com', 'member', hash],
+      ])
       assert.deepEqual(await rows(sql`select count(*), max(id) from users`), [[5, 5]])
       assert.deepEqual(await rows(sql`select count(*), max(id) from posts`), [[20, 20]])
       assert.notDeepEqual(await rows(sql`select count(*) from comments`), [[0]])

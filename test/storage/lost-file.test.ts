@@ -1,11 +1,12 @@
 import assert from 'node:assert/strict'
 import { closeSync, copyFileSync, openSync, renameSync, rmSync, statSync, truncateSync, writeSync } from 'node:fs'
 import { describe, it } from 'node:test'
-import { sql } from '../../src/storage/sql.ts'
+import { type Statement, sql } from '../../src/storage/sql.ts'
 import { together } from '../runner/together.ts'
 import { startTestAppOn, type TestApp } from '../support/app.ts'
 import { sqlite } from '../support/engines.ts'
 import { isQuick } from '../support/form.ts'
+import { query } from '../support/graphql.ts'
 import { ask } from '../support/http.ts'
 import { bodyOf, createUser, newKey, pay } from '../support/rest.ts'
 import { waitUntil } from '../support/wait.ts'
@@ -51,25 +52,15 @@ describe('A SQLite file that is damaged in the middle', () => {
     {
       await using engine = database.open(catalogue)
       const long = 'x'.repeat(60_000)
-      const row = sql`insert into users (id, name, email, avatar, token_mark, created_at)
-                      values (1, 'Ann', 'ann@example.com', null, 'mark', '2026-01-31T12:00:00.000Z')`
-      const posts = Array.from(
-        { length: 50 },
-        () => sql`insert into posts (author_id, title, content) values (1, 'Title', ${long})`,
-      )
-      await engine.write('run', [row, ...posts])
+      const post = sql`insert into posts (author_id, title, content) values (1, 'Title', ${long})`
+      await engine.write('run', [user(1, 'Ann'), ...Array.from({ length: 50 }, () => post)])
     }
     await using app = await startTestAppOn({ ...sqlite, create: async () => database })
     const file = openSync(database.location, 'r+')
     const size = statSync(database.location).size
     writeSync(file, Buffer.alloc(Math.floor(size / 2), 0xa5), 0, undefined, 8192)
     // `file` stays open for now: closing any descriptor of the file would release the locks of this process.
-    const query = JSON.stringify({ query: '{posts(limit:50){content}}' })
-    const asked = await ask(`${app.url}/graphql`, {
-      method: 'POST',
-      headers: { 'content-type': 'application/json' },
-      body: query,
-    })
+    const asked = await query(app, '{ posts(limit: 50) { content } }')
     assert.equal(asked.status, 503, asked.body)
     await waitUntilLost(app)
     await assertRefused(app, await ask(`${app.url}/health/ready`))
@@ -85,13 +76,8 @@ describe('A SQLite file that another process uses while a server runs', () => {
     await using app = await startTestAppOn(sqlite)
     for (let round = 0; round < 2; round++) {
       await using beside = app.database.open(catalogue)
-      const text = 'x'.repeat(300)
-      const user = (id: number) => sql`insert into users (id, name, email, token_mark, created_at)
-        values (${id}, ${text}, ${text}, 'mark', '2026-01-31T12:00:00.000Z') on conflict do nothing`
-      await beside.write(
-        'run',
-        Array.from({ length: 8000 }, (_, id) => user(id + 1000)),
-      )
+      const users = Array.from({ length: 8000 }, (_, id) => user(id + 1001, 'x'.repeat(300)))
+      await beside.write('run', users)
       await beside.read(sql`select count(*) from users`)
       bodyOf(await pay(app, newKey()), 201)
       await beside.write('run', [sql`delete from users where id > 1000`])
@@ -101,6 +87,11 @@ describe('A SQLite file that another process uses while a server runs', () => {
     assert.equal(linesAboutLoss(app), 0)
   })
 })
+
+function user(id: number, name: string): Statement {
+  return sql`insert into users (id, name, email, token_mark, created_at)
+             values (${id}, ${name}, ${name}, 'mark', '2026-01-31T12:00:00.000Z')`
+}
 
 async function assertRefused(app: TestApp, { status, body }: { status: number; body: string }): Promise<void> {
   assert.equal(status, 503, `${body} ${JSON.stringify(app.logs.at(-1))}`)

@@ -25,9 +25,8 @@ describe('A connection error to PostgreSQL', () => {
       assert.equal(failureOf(error), 'lost', code)
       assert.ok(isUnavailable(postgresError(error)), code)
     }
-    for (const code of ['42P01', 'XX000', 'P0001']) {
+    for (const code of ['42P01', 'XX000', 'P0001'])
       assert.equal(failureOf(Object.assign(new Error(''), { code })), 'defect', code)
-    }
   })
 })
 
@@ -50,10 +49,7 @@ describe('The PostgreSQL engine', { skip: postgres.skip }, () => {
     return { engine, proxy, [Symbol.asyncDispose]: dispose }
   }
 
-  for (const [moment, stored] of [
-    ['cut before', '0'],
-    ['cut after', '1'],
-  ] as const) {
+  for (const [stored, moment] of (['cut before', 'cut after'] as const).entries()) {
     it(`says that the outcome is unknown if the connection is ${moment} the commit passes, and works on`, async () => {
       await using setup = await throughProxy({ poolMax: 1 })
       const { engine, proxy } = setup
@@ -62,8 +58,8 @@ describe('The PostgreSQL engine', { skip: postgres.skip }, () => {
       proxy.fromClient = data => (isCommit(data) && cuts++ === 0 ? moment : 'pass')
       const message = 'The outcome is unknown. Read before you repeat, or repeat with the same Idempotency-Key.'
       await assert.rejects(engine.write('increment', 'counter'), { code: 'unavailable', message })
-      await waitUntil(async () => String(await engine.read(sql`select value from notes`)) === stored)
-      assert.equal(await engine.write('increment', 'counter'), Number(stored) + 1)
+      await waitUntil(async () => String(await engine.read(sql`select value from notes`)) === String(stored))
+      assert.equal(await engine.write('increment', 'counter'), stored + 1)
     })
   }
 
@@ -211,6 +207,7 @@ describe('The PostgreSQL engine', { skip: postgres.skip }, () => {
     assert.equal(await sent(() => engine.write('putNext', 'b', 'c')), 3)
     assert.equal(await sent(() => engine.write('putUnread', ['d', 'e'])), 2)
   })
+
   it('answers 503 in time while the database hangs, and recovers', async () => {
     await using setup = await throughProxy({ timeouts: impatient })
     const { engine, proxy } = setup
@@ -302,12 +299,8 @@ async function answersUnavailable(answer: Promise<unknown>): Promise<void> {
 
 /** A busy machine may exceed the short timeout, so this tries again, as clients do. */
 async function recovered(engine: Engine<typeof verbs>): Promise<void> {
-  await waitUntil(() =>
-    engine.write('put', 'after', 'v').then(
-      () => true,
-      error => !isUnavailable(error) && assert.fail(error),
-    ),
-  )
+  const failed = (error: unknown) => !isUnavailable(error) && assert.fail(String(error))
+  await waitUntil(async () => (await engine.write('put', 'after', 'v').catch(failed)) === 'put')
 }
 
 function isUnavailable(error: unknown): boolean {

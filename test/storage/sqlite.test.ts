@@ -1,6 +1,4 @@
 import assert from 'node:assert/strict'
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
 import { existsSync, statSync, symlinkSync } from 'node:fs'
 import { constants } from 'node:sqlite'
 import { describe, it, type TestContext } from 'node:test'
@@ -17,10 +15,11 @@ import { SqliteWriter } from '../../src/storage/sqlite/writer.ts'
 import { WriterWorker } from '../../src/storage/sqlite/writer-worker.ts'
 import { timeoutsOf } from '../../src/storage/timeouts.ts'
 import { type OpenOptions, sqlite } from '../support/engines.ts'
+import { serveDuet } from '../support/process.ts'
 import { shared } from '../support/shared.ts'
 import { testTimeoutMs, waitUntil } from '../support/wait.ts'
 import { catalogue, verbs as testVerbs } from './contract-verbs.ts'
-import { databaseWithNotes, openNotes } from './notes.ts'
+import { databaseWithNotes, type Notes, openNotes } from './notes.ts'
 
 describe('Group commit', () => {
   it('lets verbs that arrive together share one commit, from whichever threads, and tells their number once', async () => {
@@ -41,24 +40,22 @@ describe('Group commit', () => {
     const puts = Array.from({ length: 64 }, (_, at) => (at % 2 === 0 ? one : other).write('put', `k${at}`, 'v'))
     await Promise.all([slow, ...puts])
     const told = `the commits had ${commits} verbs`
-    assert.equal(
-      commits.reduce((sum, verbs) => sum + verbs, 0),
-      65,
-      told,
-    )
+    const all = commits.reduce((sum, verbs) => sum + verbs, 0)
+    assert.equal(all, 65, told)
     // On a busy machine some of them come too late for the first transaction.
     assert.ok(commits.length <= 4, told)
   })
 
-  it('does not let verbs that arrive later wait for a transaction that takes long, and commits all of them before it closes', async t => {
+  it('does not let verbs that arrive later wait for a transaction that takes long, and commits all of them before it closes', async () => {
     const commits: number[] = []
-    const { engine, close } = await prepared(t, { observer: { commit: verbs => commits.push(verbs) } })
+    await using database = await databaseWithNotes(sqlite)
+    const engine = database.open(catalogue, { observer: { commit: verbs => commits.push(verbs) } })
     await engine.ping()
     commits.length = 0
     const write = (_: unknown, at: number) =>
       at % 16 === 0 ? engine.write('hang', `slow ${at}`, 100) : engine.write('put', `k${at}`, 'v')
     const written = Promise.all(Array.from({ length: 36 }, write))
-    await close()
+    await engine[Symbol.asyncDispose]()
     await written
     assert.deepEqual(commits, [4, 16, 16])
   })
@@ -93,12 +90,7 @@ describe('Group commit', () => {
     await engine.ping()
     const outcomes = await Promise.allSettled([engine.write('put', 'a', 'v'), engine.write('endThread')])
     for (const outcome of outcomes) assert.ok(outcome.status === 'rejected' && isUnknown(outcome.reason))
-    await waitUntil(() =>
-      engine.write('put', 'b', 'v').then(
-        () => true,
-        () => false,
-      ),
-    )
+    await waitUntil(async () => (await engine.write('put', 'b', 'v').catch(() => undefined)) === 'put')
     assert.deepEqual(await engine.read(sql`select key from notes`), [['b']])
   })
 
@@ -155,11 +147,7 @@ describe('A batch of verbs', () => {
     const times = ['2030-01-01T00:00:00.000Z', '2031-01-01T00:00:00.000Z']
     const jobs = times.map((time, id): Job => [id, 'run', [[sql`select now_plus(0)`]] as never[], Date.parse(time)])
     const results = commit([...jobs, failing(2)])
-    assert.deepEqual(results, [
-      [0, [[[times[0]]]]],
-      [1, [[[times[1]]]]],
-      [2, 'fault'],
-    ])
+    assert.deepEqual(results, [...times.map((time, id) => [id, [[[time]]]]), [2, 'fault']])
   })
 
   it('is rejected as a whole, with all that wait, if another process keeps the file locked', async t => {
@@ -205,15 +193,9 @@ describe('Reads of one turn of the event loop', () => {
 
   it('fail independently of each other', async () => {
     const { engine } = notes
-    const outcomes = await Promise.allSettled([
-      engine.read(sql`select 1`),
-      engine.read(sql`select nothing`),
-      engine.read(sql`select 2`),
-    ])
-    assert.deepEqual(
-      outcomes.map(({ status }) => status),
-      ['fulfilled', 'rejected', 'fulfilled'],
-    )
+    const [one, none, two] = [sql`select 1`, sql`select nothing`, sql`select 2`].map(each => engine.read(each))
+    await assert.rejects(async () => await none)
+    assert.deepEqual([await one, await two], [[[1]], [[2]]])
   })
 
   it('have the limit of an answer each, not together', async () => {
@@ -241,12 +223,8 @@ describe('Reads of one turn of the event loop', () => {
 describe('A SQLite file', () => {
   it('is durable: the writing connection has a write-ahead log, full synchronisation and foreign keys', async t => {
     const { engine } = await prepared(t)
-    const settings = ['journal_mode', 'synchronous', 'foreign_keys']
-    const answers = await engine.write(
-      'run',
-      settings.map(name => ({ text: `pragma ${name}`, values: [] })),
-    )
-    assert.deepEqual(answers.flat(2), ['wal', 2, 1])
+    const settings = [sql`pragma journal_mode`, sql`pragma synchronous`, sql`pragma foreign_keys`]
+    assert.deepEqual((await engine.write('run', settings)).flat(2), ['wal', 2, 1])
   })
 
   it('leaves one file behind when it is closed, and does not take that for a loss', async () => {
@@ -264,19 +242,11 @@ describe('A SQLite file', () => {
 
   it('is used by one server at a time, under any name, and is free after that server ended, even if it was killed', async () => {
     await using database = await sqlite.create()
-    const holder = spawn(process.execPath, [
-      '--input-type=module',
-      '--eval',
-      `import { claimSqliteFile } from ${JSON.stringify(import.meta.resolve('../../src/storage/sqlite/file.ts'))}
-       globalThis.claim = claimSqliteFile(${JSON.stringify(database.location)})
-       console.log('claimed')
-       setInterval(() => {}, 1000)`,
-    ])
-    await once(holder.stdout, 'data')
+    await using holder = serveDuet({ DATABASE_URL: `sqlite:${database.location}` })
+    await holder.address()
     assert.throws(() => claimSqliteFile(database.location), /Another server is using .*duet\.db/)
-    const gone = once(holder, 'exit')
-    holder.kill('SIGKILL')
-    await gone
+    holder.child.kill('SIGKILL')
+    await holder.outcome()
     {
       using first = claimSqliteFile(database.location)
       const alias = `${database.location}-alias`
@@ -288,13 +258,10 @@ describe('A SQLite file', () => {
   })
 
   it('named :memory: is a temporary file that is deleted afterwards', () => {
-    let path: string
-    {
-      using file = claimSqliteFile(':memory:')
-      path = file.path
-      assert.ok(existsSync(`${path}-lock`))
-    }
-    assert.equal(existsSync(`${path}-lock`), false)
+    const file = claimSqliteFile(':memory:')
+    assert.ok(existsSync(`${file.path}-lock`))
+    file[Symbol.dispose]()
+    assert.equal(existsSync(`${file.path}-lock`), false)
   })
 
   it('is refused if the SQLite version could lose writes', () => {
@@ -303,19 +270,10 @@ describe('A SQLite file', () => {
   })
 })
 
-async function prepared(t: TestContext, options?: OpenOptions) {
-  const database = await databaseWithNotes(sqlite)
-  const engine = database.open(catalogue, options)
-  let closed: PromiseLike<void> | undefined
-  const close = () => {
-    closed ??= engine[Symbol.asyncDispose]()
-    return closed
-  }
-  t.after(async () => {
-    await close()
-    await database[Symbol.asyncDispose]()
-  })
-  return { engine, close }
+async function prepared(t: TestContext, options?: OpenOptions): Promise<Notes> {
+  const notes = await openNotes(sqlite, options)
+  t.after(() => notes[Symbol.asyncDispose]())
+  return notes
 }
 
 /** A connection that commits jobs together. Those of the later lists arrive while the earlier ones run. */
