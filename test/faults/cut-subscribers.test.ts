@@ -1,56 +1,37 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { startTestApp } from '../support/app.ts'
-import { engineKinds, type TestDatabase } from '../support/engines.ts'
+import { engineKinds } from '../support/engines.ts'
 import { inForm } from '../support/form.ts'
 import { read } from '../support/graphql.ts'
-import { tokenKeys } from '../support/keys.ts'
 import { createMember } from '../support/rest.ts'
 import { SocketClient } from '../support/sockets.ts'
+import { startServer } from './instance.ts'
 
 const posts = inForm(120, 10_000)
 const cuts = inForm(6, 200)
-
-/** Instances on one database. One of them is replaced from time to time. On SQLite there is only one. */
-async function startInstances({ kind, location }: TestDatabase, parts: AsyncDisposableStack) {
-  const env = {
-    DATABASE_URL: kind === 'sqlite' ? `sqlite:${location}` : location,
-    TOKEN_KEYS: tokenKeys,
-    RATE_LIMIT_MAX: '0',
-    DATABASE_POOL_MAX: '4',
-  }
-  const running = [await startTestApp(env)]
-  if (kind === 'postgres') running.push(await startTestApp(env))
-  parts.defer(async () => {
-    for (const app of running) await app[Symbol.asyncDispose]()
-  })
-  return {
-    any: () => running[Math.floor(Math.random() * running.length)] ?? assert.fail('No instance is running'),
-    /** Stops the oldest instance and starts a new one. */
-    async replaceOne() {
-      await running.shift()?.[Symbol.asyncDispose]()
-      running.push(await startTestApp(env))
-    },
-  }
-}
 
 for (const kind of engineKinds) {
   test(`A subscriber that is cut off ${cuts} times, on ${kind.name}, gets every post once and in order when it resumes, over instances that are restarted in turn`, {
     skip: kind.skip,
   }, async () => {
     await using parts = new AsyncDisposableStack()
-    const instances = await startInstances(parts.use(await kind.create()), parts)
-    const { token } = await createMember(instances.any())
+    const database = parts.use(await kind.create())
+    const start = () => startServer(database, { DATABASE_POOL_MAX: '4' })
+    // On SQLite there is only one.
+    const running = kind.kind === 'sqlite' ? [await start()] : [await start(), await start()]
+    parts.defer(() => Promise.all(running.map(instance => instance[Symbol.asyncDispose]())).then(() => {}))
+    const any = () => running[Math.floor(Math.random() * running.length)] ?? assert.fail('No instance is running')
+    const { token } = await createMember(any())
     const written: string[] = []
     const write = async (count: number) => {
       const fields = Array.from({ length: count }, (_, n) => `p${n}: createPost(title: "T", content: "C") { id }`)
-      const created = await read<Record<string, { id: string }>>(instances.any(), `mutation { ${fields} }`, { token })
+      const created = await read<Record<string, { id: string }>>(any(), `mutation { ${fields} }`, { token })
       written.push(...Object.values(created).map(({ id }) => id))
     }
     const received: string[] = []
     let position: string | undefined
     const connect = async () => {
-      const client = await SocketClient.connect(instances.any())
+      const client = await SocketClient.connect(any())
       const extensions = position !== undefined ? { after: position } : { positions: true }
       return { client, operation: client.begin('subscription { postAdded { id } }', undefined, { extensions }) }
     }
@@ -73,7 +54,8 @@ for (const kind of engineKinds) {
       cut()
       if (n % 3 === 0) {
         await writing // during a restart the answer may be 503
-        await instances.replaceOne()
+        await running.shift()?.stop()
+        running.push(await start())
       }
       ;({ client, operation } = await connect())
       await writing

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import pg from 'pg'
+import { connectTo } from '../storage/transaction.ts'
 import { postgres, type TestDatabase } from '../support/engines.ts'
 import { inForm, onlyOneThread } from '../support/form.ts'
 import { ask } from '../support/http.ts'
@@ -41,8 +41,7 @@ test('F7: five hundred requests with one key whose payment has to wait use one d
 
 /** Locks the row of an order in another session, so that its payment has to wait. Counts the waiting sessions. */
 async function lockOrder({ location }: TestDatabase, orderId: number) {
-  const [holder, watcher] = [new pg.Client(location), new pg.Client(location)]
-  await Promise.all([holder.connect(), watcher.connect()])
+  const [holder, watcher] = [await connectTo(location), await connectTo(location)]
   await holder.query(`begin; select id from orders where id = ${orderId} for update`)
   const waiting = `select count(*)::int as waiting from pg_stat_activity
     where application_name = 'duet' and datname = current_database() and wait_event in ('transactionid', 'tuple')`
@@ -50,7 +49,7 @@ async function lockOrder({ location }: TestDatabase, orderId: number) {
     /** The maximum number of connections that waited at once. */
     most: 0,
     look: async () => {
-      lock.most = Math.max(lock.most, (await watcher.query(waiting)).rows[0].waiting)
+      lock.most = Math.max(lock.most, Number((await watcher.query(waiting)).rows[0].waiting))
     },
     release: () => holder.query('rollback'),
     [Symbol.asyncDispose]: async () => {

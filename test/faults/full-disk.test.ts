@@ -37,15 +37,10 @@ class SmallDisk implements Disposable {
   }
 
   fill(): void {
-    const size = 4096
-    for (let flag = 'w'; ; flag = 'a') {
-      try {
-        writeFileSync(this.#ballast, Buffer.alloc(size), { flag })
-      } catch (error) {
-        assert.equal(Object(error).code, 'ENOSPC')
-        return
-      }
+    const more = () => {
+      for (;;) writeFileSync(this.#ballast, Buffer.alloc(4096), { flag: 'a' })
     }
+    assert.throws(more, { code: 'ENOSPC' })
   }
 
   makeRoom(): void {

@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
-import pg from 'pg'
 import { planning } from '../../src/storage/postgres/settings.ts'
+import { sql } from '../../src/storage/sql.ts'
+import { catalogue } from '../../src/storage/verbs.ts'
+import { idsIn, newPost } from '../subscriptions/posts.ts'
 import { startTestApp } from '../support/app.ts'
 import { type Daemon, programMissing } from '../support/daemon.ts'
 import { postgres, postgresAt, type TestDatabase } from '../support/engines.ts'
@@ -15,7 +17,7 @@ import { execute } from './execute.ts'
 import { assertSound, History, judgeOn, summarise } from './history.ts'
 import { startTwo } from './instance.ts'
 import { attempt, resolveUnknowns, runWorkers } from './payers.ts'
-import { startPgBouncer } from './pgbouncer.ts'
+import { startPgBouncer } from './proxies.ts'
 
 const behindPooler = { DATABASE_POOLER: 'transaction', LOG_LEVEL: 'warn' } as const
 const skip = postgres.skip || (programMissing('pgbouncer') ?? false)
@@ -45,7 +47,7 @@ describe('PgBouncer in transaction mode', { skip }, () => {
     const { token } = await createMember(one)
     using writer = await SocketClient.connect(one, { token })
     using reader = await SocketClient.connect(other)
-    const write = async (text: string) => (await writer.read<Created>(create, { text })).createPost.id
+    const write = (text: string) => newPost(writer, text)
     const subscription = await reader.begin('subscription { postAdded { id } }').listening(write)
 
     const first = await write('first')
@@ -65,15 +67,12 @@ describe('PgBouncer in transaction mode', { skip }, () => {
         }
       })
       await Promise.all([restart(), use])
-      await waitUntil(async () => (await writer.ask(create, { text: 'after the restart' })).errors === undefined)
+      await waitUntil(() => write('after the restart').then(Boolean, () => false))
     }
     await resolveUnknowns(history, other.url)
     const posts = await postsFrom(direct, first)
     await subscription.received(posts.length)
-    assert.deepEqual(
-      subscription.events,
-      posts.map(id => ({ postAdded: { id } })),
-    )
+    assert.deepEqual(idsIn(subscription), posts)
     const verdict = await judgeOn(direct, history)
     t.diagnostic(summarise(verdict))
     assertSound(verdict)
@@ -97,21 +96,13 @@ describe('PgBouncer in transaction mode', { skip }, () => {
   })
 })
 
-interface Created {
-  readonly createPost: { readonly id: string }
-}
-
-const create = 'mutation ($text: String!) { createPost(title: $text, content: $text) { id } }'
 const preparedStatement = /prepared statement|PostgreSQL (26000|42P05)/
 
 /** The ids of the posts, starting with this one, in the order of their events. */
-async function postsFrom({ location }: TestDatabase, first: string): Promise<readonly string[]> {
-  const client = new pg.Client({ connectionString: location })
-  await client.connect()
-  const { rows } = await client.query(
-    "select post_id from outbox where kind = 'post-added' and post_id >= $1 order by position, id",
-    [first],
+async function postsFrom(database: TestDatabase, first: string): Promise<readonly string[]> {
+  await using engine = database.open(catalogue)
+  const rows = await engine.read(
+    sql`select post_id from outbox where kind = 'post-added' and post_id >= ${first} order by position, id`,
   )
-  await client.end()
-  return rows.map(({ post_id }) => String(post_id))
+  return rows.map(([id]) => String(id))
 }

@@ -1,13 +1,14 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { Agent, type IncomingMessage, request } from 'node:http'
-import { after, before, describe, it } from 'node:test'
+import { after, describe, it } from 'node:test'
 import { redis } from '../limits/limiters.ts'
-import { postgres, type TestDatabase } from '../support/engines.ts'
+import { postgres } from '../support/engines.ts'
 import { onlyInFull } from '../support/form.ts'
 import { ask } from '../support/http.ts'
 import { serveDuet } from '../support/process.ts'
 import { RedisServer } from '../support/redis.ts'
+import { shared } from '../support/shared.ts'
 import { waitUntil, within } from '../support/wait.ts'
 import { type Server, startTwo } from './instance.ts'
 import { runWorkers } from './payers.ts'
@@ -18,19 +19,10 @@ const proxy = '127.0.0.2'
 const limits = { RATE_LIMIT_MAX: '100', TRUST_PROXY: proxy, LOG_LEVEL: 'info' }
 
 describe('F9: limits that two servers share through Redis', { skip: redis.skip || postgres.skip }, () => {
-  let server: RedisServer
-  let database: TestDatabase
-  let agent: Agent
-  before(async () => {
-    server = await RedisServer.start()
-    database = await postgres.create()
-    agent = new Agent({ keepAlive: true, maxSockets: 16 })
-  })
-  after(async () => {
-    agent.destroy()
-    await server[Symbol.asyncDispose]()
-    await database[Symbol.asyncDispose]()
-  })
+  const server = shared(() => RedisServer.start())
+  const database = shared(() => postgres.create())
+  const agent = new Agent({ keepAlive: true, maxSockets: 16 })
+  after(() => agent.destroy())
 
   async function statusOf(instance: Server, localAddress: string, forwarded: string): Promise<number | undefined> {
     const headers = { 'x-forwarded-for': forwarded, forwarded: `for=${forwarded}` }

@@ -11,10 +11,10 @@ import { inForm, onlyInFull } from '../support/form.ts'
 import { askByFetch } from '../support/http.ts'
 import { freePort } from '../support/ports.ts'
 import { SocketClient } from '../support/sockets.ts'
-import { startLoadBalancer } from './haproxy.ts'
 import { assertSound, History, judgeOn, summarise } from './history.ts'
 import { startServer } from './instance.ts'
 import { attempt, runWorkers } from './payers.ts'
+import { startLoadBalancer } from './proxies.ts'
 
 const payers = 8
 
@@ -45,19 +45,11 @@ const caddy: Balance = async (ports, parts) => {
   return `http://127.0.0.1:${parts.use(await Daemon.start({ program: 'caddy', files, args })).port}`
 }
 
-interface Proxy {
-  readonly name: string
-  readonly skip: string | false
-  readonly balance: Balance
-  readonly env: Env
-  /** From the moment when an instance is ready until the other one is restarted. */
-  readonly pauseMs: number
-}
-
 const shipped = { DRAIN_MS: '1000', TRUST_PROXY: '127.0.0.1', THREADS: inForm('1', '2') }
 const noCaddy = isInstalled('caddy', 'version') ? false : 'caddy is not installed'
 const noHaproxy = programMissing('haproxy') ?? false
-const proxies: readonly Proxy[] = [
+/** `pauseMs`: from the moment when an instance is ready until the other one is restarted. */
+const proxies = [
   { name: 'nginx with deploy/nginx.conf', skip: nginxMissing() ?? false, balance: nginx, env: shipped, pauseMs: 0 },
   { name: 'Caddy with deploy/Caddyfile', skip: onlyInFull || noCaddy, balance: caddy, env: shipped, pauseMs: 1_000 },
   { name: 'HAProxy', skip: onlyInFull || noHaproxy, balance: haproxy, env: { DRAIN_MS: '3000' }, pauseMs: 0 },
@@ -99,7 +91,7 @@ async function restartUnderLoad(t: TestContext, proxy: Proxy): Promise<void> {
   if (inForm(false, true)) assert.ok(slowest < 10_000, `${slowest} ms`) // only on an idle machine
 }
 
-type Env = Readonly<Record<string, string>>
+type Proxy = (typeof proxies)[number]
 
 /** Two instances with fixed ports, and a proxy in front of them. */
 async function startCluster(database: TestDatabase, { balance, env }: Proxy, parts: AsyncDisposableStack) {

@@ -9,7 +9,7 @@ import { createMember } from '../support/rest.ts'
 import { testTimeoutMs, waitUntil, within } from '../support/wait.ts'
 import { Instance } from './instance.ts'
 import { runWorkers } from './payers.ts'
-import { startPgBouncer } from './pgbouncer.ts'
+import { startPgBouncer } from './proxies.ts'
 import { type Ends, Wire } from './wire.ts'
 
 /** One of the instances, behind its own wire, with a subscriber that reconnects and resumes. */

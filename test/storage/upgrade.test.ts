@@ -106,14 +106,11 @@ describe('A database of 0.1.0 on PostgreSQL that instances of 0.1.0 use', { skip
     await execute(database, planted(sizes))
     await using parts = new AsyncDisposableStack()
     const connect = async () => parts.use(await connectTo(database.location))
-    const load = new OldInstances(await Promise.all(Array.from({ length: 4 }, connect)), sizes.posts)
+    const load = startOldInstances(await Promise.all(Array.from({ length: 4 }, connect)), sizes.posts)
     const [watcher, backup, older] = [await connect(), await connect(), await connect()]
     // As pg_dump does: its snapshot stays, and so do the locks of the tables that it has read.
-    for (const [client, table] of [
-      [backup, 'posts'],
-      [older, 'users'],
-    ] as const)
-      await client.query(`begin isolation level repeatable read; select 1 from ${table} limit 1`)
+    await backup.query('begin isolation level repeatable read; select 1 from posts limit 1')
+    await older.query('begin isolation level repeatable read; select 1 from users limit 1')
     const told: string[] = []
     const migrate = () => migratePostgres(database.location, migrationsOf('postgres'), line => void told.push(line))
 
@@ -127,12 +124,7 @@ describe('A database of 0.1.0 on PostgreSQL that instances of 0.1.0 use', { skip
     await older.query('commit')
     const dump = inForm(async () => {}, pgDump)(database.location)
     const started = performance.now()
-    assert.deepEqual(
-      (await migrate()).map(({ version }) => version),
-      migrationsOf('postgres')
-        .slice(2)
-        .map(({ version }) => version),
-    )
+    assert.deepEqual(await migrate(), migrationsOf('postgres').slice(2))
     const seconds = ((performance.now() - started) / 1000).toFixed(1)
     await dump
     await load.more(200)
@@ -194,40 +186,31 @@ function planted({ users, posts, comments }: Readonly<Record<'users' | 'posts' |
 }
 
 /** Clients that write as 0.1.0 did, without a pause. The first error of any of them is thrown by `more` or `stop`. */
-class OldInstances {
-  readonly #posts: number
-  readonly #ends: Promise<void>
-  #done = 0
-  #slowestMs = 0
-  #isOver = false
-
-  constructor(clients: readonly pg.Client[], posts: number) {
-    this.#posts = posts
-    this.#ends = Promise.all(clients.map((client, index) => this.#work(client, index))).then(() => {})
-    this.#ends.catch(() => {})
-  }
-
-  /** Waits until so many further operations are done. */
-  async more(operations: number): Promise<void> {
-    const wanted = this.#done + operations
-    await Promise.race([this.#ends, waitUntil(() => this.#done >= wanted)])
-  }
-
-  async stop(): Promise<{ readonly done: number; readonly slowestMs: number }> {
-    this.#isOver = true
-    await this.#ends
-    return { done: this.#done, slowestMs: this.#slowestMs }
-  }
-
-  async #work(client: pg.Client, index: number): Promise<void> {
-    for (let turn = 1; !this.#isOver; turn++) {
-      const [post, user] = [1 + ((turn * 7) % this.#posts), 1 + ((turn * 4 + index) % this.#posts)]
+function startOldInstances(clients: readonly pg.Client[], posts: number) {
+  const state = { done: 0, slowestMs: 0, isOver: false }
+  const work = async (client: pg.Client, index: number) => {
+    for (let turn = 1; !state.isOver; turn++) {
+      const [post, user] = [1 + ((turn * 7) % posts), 1 + ((turn * 4 + index) % posts)]
       const started = performance.now()
       for (const [text, values] of operationsOf010(post, user, `${turn}-${index}`)[turn % 4] ?? [])
         await client.query(text, [...values])
-      this.#slowestMs = Math.max(this.#slowestMs, performance.now() - started)
-      this.#done++
+      state.slowestMs = Math.max(state.slowestMs, performance.now() - started)
+      state.done++
     }
+  }
+  const ends = Promise.all(clients.map(work))
+  ends.catch(() => {})
+  return {
+    /** Waits until so many further operations are done. */
+    async more(operations: number): Promise<void> {
+      const wanted = state.done + operations
+      await Promise.race([ends, waitUntil(() => state.done >= wanted)])
+    },
+    async stop() {
+      state.isOver = true
+      await ends
+      return state
+    },
   }
 }
 
