@@ -4,7 +4,7 @@ import { connectTo } from '../storage/transaction.ts'
 import { postgres, type TestDatabase } from '../support/engines.ts'
 import { inForm, onlyOneThread } from '../support/form.ts'
 import { ask } from '../support/http.ts'
-import { createOrder, createUser, type OrderBody } from '../support/rest.ts'
+import { createOrder, createUser } from '../support/rest.ts'
 import { metricOf } from '../support/sockets.ts'
 import { assertSound, History, type Intent, judgeOn, summarise } from './history.ts'
 import { Instance } from './instance.ts'
@@ -17,8 +17,7 @@ test('F7: five hundred requests with one key whose payment has to wait use one d
   await using database = await postgres.create()
   await using instance = await Instance.start(database)
   const user = await createUser(instance)
-  const order = await createOrder(instance, user.id, [{ name: 'Thing', quantity: 1, price: 500_000 }])
-  const { id } = order
+  const { id } = await createOrder(instance, user.id, [{ name: 'Thing', quantity: 1, price: 500_000 }])
   const slow = history.intend({ orderId: id, cents: 500_000_00 })
   await using lock = await lockOrder(database, id)
   const duplicates = Array.from({ length: 500 }, () => payDespite503(history, instance, slow))
@@ -32,7 +31,8 @@ test('F7: five hundred requests with one key whose payment has to wait use one d
   )
   assert.equal(lock.most, 1)
   assert.deepEqual([...new Set(others.statuses)].sort(), [200, 201])
-  assert.deepEqual([...new Set(answers)], [JSON.stringify(shipped(order))])
+  const [paid = '', ...different] = new Set(answers)
+  assert.deepEqual([JSON.parse(paid).id, JSON.parse(paid).status, different], [id, 'shipped', []])
   const verdict = await judgeOn(database, history)
   t.diagnostic(summarise(verdict))
   assertSound(verdict)
@@ -89,14 +89,5 @@ async function payDespite503(history: History, { url }: Instance, intent: Intent
   for (;;) {
     const answer = await attempt(history, url, intent)
     if (answer?.status !== 503) return answer?.body
-  }
-}
-
-function shipped(order: OrderBody): object {
-  const self = `/orders/${order.id}`
-  return {
-    ...order,
-    status: 'shipped',
-    _links: { self: { href: self }, track: { href: `${self}/tracking`, method: 'GET' } },
   }
 }

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { describe, it } from 'node:test'
+import { test } from 'node:test'
 import fc from 'fast-check'
 import type pg from 'pg'
 import { anonymous } from '../../src/core/actor.ts'
@@ -80,48 +80,48 @@ async function outcomeOf(work: () => Promise<unknown>): Promise<'some' | 'refuse
   }
 }
 
-describe('Transactions on PostgreSQL that change the same posts, comments and users', { skip: postgres.skip }, () => {
-  it('never deadlock', async t => {
-    await using stage = await Stage.open(postgres)
-    await using parts = new AsyncDisposableStack()
-    const done = { some: 0, refused: 0 }
-    const clients = await Promise.all(Array.from({ length: 4 }, () => connected(parts, stage.database.location)))
-    for (let round = 0; round < inForm(3, 60); round++) {
-      await stage.engine.write('run', [...insertsOf(data, 'postgres'), numbering.postgres])
-      const work = clients.map(async client => {
-        for (const each of fc.sample(anyWork, 12)) done[await outcomeOf(() => Transaction.run(client, each))]++
-      })
-      await Promise.all(work) // PostgreSQL would end a deadlock with an error
-      assert.deepEqual(await stage.engine.read(miscounted), [])
-    }
-    t.diagnostic(JSON.stringify(done))
-  })
+test('transactions on PostgreSQL that change the same posts, comments and users never deadlock', {
+  skip: postgres.skip,
+}, async t => {
+  await using stage = await Stage.open(postgres)
+  await using parts = new AsyncDisposableStack()
+  const done = { some: 0, refused: 0 }
+  const clients = await Promise.all(Array.from({ length: 4 }, () => connected(parts, stage.database.location)))
+  for (let round = 0; round < inForm(3, 60); round++) {
+    await stage.engine.write('run', [...insertsOf(data, 'postgres'), numbering.postgres])
+    const work = clients.map(async client => {
+      for (const each of fc.sample(anyWork, 12)) done[await outcomeOf(() => Transaction.run(client, each))]++
+    })
+    await Promise.all(work) // PostgreSQL would end a deadlock with an error
+    assert.deepEqual(await stage.engine.read(miscounted), [])
+  }
+  t.diagnostic(JSON.stringify(done))
 })
 
-describe('A mutation on PostgreSQL that changes the same rows several times', { skip: postgres.skip }, () => {
-  it('does not deadlock with the deletion of their author, after any of its statements', async () => {
-    await using stage = await Stage.open(postgres)
-    await using parts = new AsyncDisposableStack()
-    const connect = () => connected(parts, stage.database.location)
-    const [changing, deleting, watching] = [await connect(), await connect(), await connect()]
-    let isOver = false
-    for (let statements = 1; !isOver; statements++) {
-      await stage.engine.write('run', [...insertsOf(data, 'postgres'), numbering.postgres])
-      // Post 3 belongs to user 4, comment 1 to user 1.
-      const changes = [likePost(3), updateComment(1), updateComment(1), likePost(3)]
-      const mutation = await Transaction.begin(changing, verbs.changePosts(actorOf(2), changes))
-      isOver = (await mutation.advance(statements)) !== undefined
-      let isDeleted = false
-      const deletion = Transaction.run(deleting, verbs.deleteUser(statements % 2 === 0 ? 4 : 1, anonymous))
-      const end = deletion.finally(() => {
-        isDeleted = true
-      })
-      await waitUntil(async () => isDeleted || (await isWaiting(deleting, watching)))
-      if (!isOver) await outcomeOf(() => mutation.finish())
-      await changing.query('commit')
-      assert.equal(await end, 'gone')
-    }
-  })
+test('a mutation on PostgreSQL that changes the same rows several times does not deadlock with the deletion of their author, after any of its statements', {
+  skip: postgres.skip,
+}, async () => {
+  await using stage = await Stage.open(postgres)
+  await using parts = new AsyncDisposableStack()
+  const connect = () => connected(parts, stage.database.location)
+  const [changing, deleting, watching] = [await connect(), await connect(), await connect()]
+  let isOver = false
+  for (let statements = 1; !isOver; statements++) {
+    await stage.engine.write('run', [...insertsOf(data, 'postgres'), numbering.postgres])
+    // Post 3 belongs to user 4, comment 1 to user 1.
+    const changes = [likePost(3), updateComment(1), updateComment(1), likePost(3)]
+    const mutation = await Transaction.begin(changing, verbs.changePosts(actorOf(2), changes))
+    isOver = (await mutation.advance(statements)) !== undefined
+    let isDeleted = false
+    const deletion = Transaction.run(deleting, verbs.deleteUser(statements % 2 === 0 ? 4 : 1, anonymous))
+    const end = deletion.finally(() => {
+      isDeleted = true
+    })
+    await waitUntil(async () => isDeleted || (await isWaiting(deleting, watching)))
+    if (!isOver) await outcomeOf(() => mutation.finish())
+    await changing.query('commit')
+    assert.equal(await end, 'gone')
+  }
 })
 
 /** A connection that detects a deadlock at once. */

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { closeSync, copyFileSync, openSync, renameSync, rmSync, statSync, truncateSync, writeSync } from 'node:fs'
-import { describe, it } from 'node:test'
+import { describe, test } from 'node:test'
 import { type Statement, sql } from '../../src/storage/sql.ts'
 import { together } from '../runner/together.ts'
 import { startTestAppOn, type TestApp } from '../support/app.ts'
@@ -46,46 +46,42 @@ describe('A SQLite file under a running server', () => {
   }
 })
 
-describe('A SQLite file that is damaged in the middle', () => {
-  it('makes the request that reads the damaged part get 503, and later all requests', async () => {
-    await using database = await sqlite.create()
-    {
-      await using engine = database.open(catalogue)
-      const long = 'x'.repeat(60_000)
-      const post = sql`insert into posts (author_id, title, content) values (1, 'Title', ${long})`
-      await engine.write('run', [user(1, 'Ann'), ...Array.from({ length: 50 }, () => post)])
-    }
-    await using app = await startTestAppOn({ ...sqlite, create: async () => database })
-    const file = openSync(database.location, 'r+')
-    const size = statSync(database.location).size
-    writeSync(file, Buffer.alloc(Math.floor(size / 2), 0xa5), 0, undefined, 8192)
-    // `file` stays open for now: closing any descriptor of the file would release the locks of this process.
-    const asked = await query(app, '{ posts(limit: 50) { content } }')
-    assert.equal(asked.status, 503, asked.body)
-    await waitUntilLost(app)
-    await assertRefused(app, await ask(`${app.url}/health/ready`))
-    await assertRefused(app, await pay(app, newKey()))
-    await waitUntil(() => linesAboutLoss(app) > 0)
-    assert.equal(linesAboutLoss(app), 1)
-    closeSync(file)
-  })
+test('a SQLite file that is damaged in the middle makes the request that reads the damaged part get 503, and later all requests', async () => {
+  await using database = await sqlite.create()
+  {
+    await using engine = database.open(catalogue)
+    const long = 'x'.repeat(60_000)
+    const post = sql`insert into posts (author_id, title, content) values (1, 'Title', ${long})`
+    await engine.write('run', [user(1, 'Ann'), ...Array.from({ length: 50 }, () => post)])
+  }
+  await using app = await startTestAppOn({ ...sqlite, create: async () => database })
+  const file = openSync(database.location, 'r+')
+  const size = statSync(database.location).size
+  writeSync(file, Buffer.alloc(Math.floor(size / 2), 0xa5), 0, undefined, 8192)
+  // `file` stays open for now: closing any descriptor of the file would release the locks of this process.
+  const asked = await query(app, '{ posts(limit: 50) { content } }')
+  assert.equal(asked.status, 503, asked.body)
+  await waitUntilLost(app)
+  await assertRefused(app, await ask(`${app.url}/health/ready`))
+  await assertRefused(app, await pay(app, newKey()))
+  await waitUntil(() => linesAboutLoss(app) > 0)
+  assert.equal(linesAboutLoss(app), 1)
+  closeSync(file)
 })
 
-describe('A SQLite file that another process uses while a server runs', () => {
-  it('does not count as lost if its WAL is written back or it becomes smaller', async () => {
-    await using app = await startTestAppOn(sqlite)
-    for (let round = 0; round < 2; round++) {
-      await using beside = app.database.open(catalogue)
-      const users = Array.from({ length: 8000 }, (_, id) => user(id + 1001, 'x'.repeat(300)))
-      await beside.write('run', users)
-      await beside.read(sql`select count(*) from users`)
-      bodyOf(await pay(app, newKey()), 201)
-      await beside.write('run', [sql`delete from users where id > 1000`])
-      bodyOf(await pay(app, newKey()), 201)
-    }
-    assert.equal((await ask(`${app.url}/health/ready`)).status, 200)
-    assert.equal(linesAboutLoss(app), 0)
-  })
+test('a SQLite file that another process uses while a server runs does not count as lost if its WAL is written back or it becomes smaller', async () => {
+  await using app = await startTestAppOn(sqlite)
+  for (let round = 0; round < 2; round++) {
+    await using beside = app.database.open(catalogue)
+    const users = Array.from({ length: 8000 }, (_, id) => user(id + 1001, 'x'.repeat(300)))
+    await beside.write('run', users)
+    await beside.read(sql`select count(*) from users`)
+    bodyOf(await pay(app, newKey()), 201)
+    await beside.write('run', [sql`delete from users where id > 1000`])
+    bodyOf(await pay(app, newKey()), 201)
+  }
+  assert.equal((await ask(`${app.url}/health/ready`)).status, 200)
+  assert.equal(linesAboutLoss(app), 0)
 })
 
 function user(id: number, name: string): Statement {

@@ -51,36 +51,34 @@ for (const kind of engineKinds) {
   })
 }
 
-describe('Migrations on an empty SQLite file', () => {
-  it('wait for each other when several programs start together', async () => {
-    await using database = await sqlite.createEmpty()
-    const env = { DATABASE_URL: `sqlite:${database.location}` }
-    const runs = await Promise.all([1, 2].map(() => runDuet(['migrate'], { env })))
-    const applied = migrationsOf('sqlite').map(({ version, name }) => `applied ${version} ${name}\n`)
-    const upToDate = 'The schema is up to date.\n'
-    assert.deepEqual(runs.map(({ stdout }) => stdout).sort(), [upToDate, applied.join('') + upToDate])
-  })
+test('migrations on an empty SQLite file wait for each other when several programs start together', async () => {
+  await using database = await sqlite.createEmpty()
+  const env = { DATABASE_URL: `sqlite:${database.location}` }
+  const runs = await Promise.all([1, 2].map(() => runDuet(['migrate'], { env })))
+  const applied = migrationsOf('sqlite').map(({ version, name }) => `applied ${version} ${name}\n`)
+  const upToDate = 'The schema is up to date.\n'
+  assert.deepEqual(runs.map(({ stdout }) => stdout).sort(), [upToDate, applied.join('') + upToDate])
 })
 
-describe('Migrations on an empty PostgreSQL database', { skip: postgres.skip }, () => {
-  it('wait while another instance migrates, and are applied when that one is killed', async () => {
-    await using database = await postgres.createEmpty()
-    const address = new URL(database.location)
-    await using proxy = await Wire.to(address)
-    let isMigrating = false
-    proxy.fromClient = data => {
-      isMigrating ||= data.includes('create table users')
-      return isMigrating ? 'keep' : 'pass'
-    }
-    address.port = String(proxy.port)
-    await using first = new DuetProcess(['migrate'], { env: { DATABASE_URL: address.href } })
-    await waitUntil(() => isMigrating)
-    const told = Promise.withResolvers<string>()
-    const second = migratePostgres(database.location, migrationsOf('postgres'), told.resolve)
-    assert.match(await within(told.promise, 'a line of the one that waits'), /^Another instance migrates/)
-    first.child.kill('SIGKILL')
-    assert.deepEqual(await second, migrationsOf('postgres'))
-  })
+test('migrations on an empty PostgreSQL database wait while another instance migrates, and are applied when that one is killed', {
+  skip: postgres.skip,
+}, async () => {
+  await using database = await postgres.createEmpty()
+  const address = new URL(database.location)
+  await using proxy = await Wire.to(address)
+  let isMigrating = false
+  proxy.fromClient = data => {
+    isMigrating ||= data.includes('create table users')
+    return isMigrating ? 'keep' : 'pass'
+  }
+  address.port = String(proxy.port)
+  await using first = new DuetProcess(['migrate'], { env: { DATABASE_URL: address.href } })
+  await waitUntil(() => isMigrating)
+  const told = Promise.withResolvers<string>()
+  const second = migratePostgres(database.location, migrationsOf('postgres'), told.resolve)
+  assert.match(await within(told.promise, 'a line of the one that waits'), /^Another instance migrates/)
+  first.child.kill('SIGKILL')
+  assert.deepEqual(await second, migrationsOf('postgres'))
 })
 
 test('a migration lets others pass a moment after it has met a lock, however often it tries', {

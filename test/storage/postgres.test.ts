@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
-import { beforeEach, describe, it } from 'node:test'
+import { beforeEach, describe, it, type TestContext } from 'node:test'
 import { setImmediate as turn } from 'node:timers/promises'
 import { readConfig } from '../../src/config.ts'
 import { AppError } from '../../src/core/errors.ts'
@@ -39,20 +39,17 @@ describe('The PostgreSQL engine', { skip: postgres.skip }, () => {
   }
 
   /** An engine, and a proxy between it and PostgreSQL. */
-  async function throughProxy(options?: OpenOptions) {
+  async function throughProxy(t: TestContext, options?: OpenOptions) {
     const proxy = await Wire.to(new URL(database.location))
     const engine: Engine<typeof verbs> = postgresAt(proxy.through(database.location)).open(catalogue, options)
-    const dispose = async () => {
-      await engine[Symbol.asyncDispose]()
-      await proxy[Symbol.asyncDispose]()
-    }
-    return { engine, proxy, [Symbol.asyncDispose]: dispose }
+    t.after(() => engine[Symbol.asyncDispose]())
+    t.after(() => proxy[Symbol.asyncDispose]())
+    return { engine, proxy }
   }
 
   for (const [stored, moment] of (['cut before', 'cut after'] as const).entries()) {
-    it(`says that the outcome is unknown if the connection is ${moment} the commit passes, and works on`, async () => {
-      await using setup = await throughProxy({ poolMax: 1 })
-      const { engine, proxy } = setup
+    it(`says that the outcome is unknown if the connection is ${moment} the commit passes, and works on`, async t => {
+      const { engine, proxy } = await throughProxy(t, { poolMax: 1 })
       await engine.write('put', 'counter', '0')
       let cuts = 0
       proxy.fromClient = data => (isCommit(data) && cuts++ === 0 ? moment : 'pass')
@@ -100,9 +97,8 @@ describe('The PostgreSQL engine', { skip: postgres.skip }, () => {
     assert.deepEqual(await patient, [[[1]], [[2]]])
   })
 
-  it('has all its connections again after connecting has failed more often than it may have connections', async () => {
-    await using setup = await throughProxy({ poolMax: 3 })
-    const { engine, proxy } = setup
+  it('has all its connections again after connecting has failed more often than it may have connections', async t => {
+    const { engine, proxy } = await throughProxy(t, { poolMax: 3 })
     proxy.fromClient = () => 'cut before'
     await Promise.all(Array.from({ length: 10 }, () => answersUnavailable(engine.read(sql`select 1`))))
     proxy.fromClient = () => 'pass'
@@ -188,9 +184,8 @@ describe('The PostgreSQL engine', { skip: postgres.skip }, () => {
     assert.equal(await backend(), before)
   })
 
-  it('sends few messages: the beginning with the first statements, and the commit with the last ones', async () => {
-    await using setup = await throughProxy({ poolMax: 1 })
-    const { engine, proxy } = setup
+  it('sends few messages: the beginning with the first statements, and the commit with the last ones', async t => {
+    const { engine, proxy } = await throughProxy(t, { poolMax: 1 })
     const sent = async (work: () => Promise<unknown>) => {
       let pieces = 0
       proxy.fromClient = () => {
@@ -208,9 +203,8 @@ describe('The PostgreSQL engine', { skip: postgres.skip }, () => {
     assert.equal(await sent(() => engine.write('putUnread', ['d', 'e'])), 2)
   })
 
-  it('answers 503 in time while the database hangs, and recovers', async () => {
-    await using setup = await throughProxy({ timeouts: impatient })
-    const { engine, proxy } = setup
+  it('answers 503 in time while the database hangs, and recovers', async t => {
+    const { engine, proxy } = await throughProxy(t, { timeouts: impatient })
     await engine.ping()
     proxy.fromClient = () => 'keep'
     await Promise.all([
@@ -246,9 +240,8 @@ describe('The PostgreSQL engine', { skip: postgres.skip }, () => {
     assert.equal(await engine.write('increment', 'locked'), 2)
   })
 
-  it('rejects with 503 at once if too many operations wait for connections', async () => {
-    await using setup = await throughProxy({ poolMax: 1, timeouts: impatient })
-    const { engine, proxy } = setup
+  it('rejects with 503 at once if too many operations wait for connections', async t => {
+    const { engine, proxy } = await throughProxy(t, { poolMax: 1, timeouts: impatient })
     await engine.ping()
     proxy.fromClient = () => 'keep'
     let refused = 0
