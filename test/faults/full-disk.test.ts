@@ -3,7 +3,7 @@ import { execFileSync, spawnSync } from 'node:child_process'
 import { chmodSync, copyFileSync, mkdirSync, mkdtempSync, rmdirSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { describe, it } from 'node:test'
+import { it } from 'node:test'
 import { startTestApp } from '../support/app.ts'
 import { engineKinds, postgres } from '../support/engines.ts'
 import { inForm } from '../support/form.ts'
@@ -79,37 +79,37 @@ const databaseOn = {
 const ready = 'GET /health/ready HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n'
 
 for (const { name, kind, skip: missing } of engineKinds) {
-  describe(`A full disk on ${name}`, { skip: missing || skip }, () => {
-    it('makes the service not ready, until there is room again; it reads and lives meanwhile', async () => {
-      await using parts = new AsyncDisposableStack()
-      const disk = parts.use(new SmallDisk())
-      const DATABASE_URL = await databaseOn[kind](disk, parts)
-      const THREADS = kind === 'sqlite' ? '2' : inForm('1', '2') // how they share it does not depend on the database
-      const app = parts.use(await startTestApp({ DATABASE_URL, TOKEN_KEYS: tokenKeys, THREADS }))
-      const status = async (path: string) => (await ask(app.url + path)).status
-      const write = async () => (await send(app, 'POST /users', somebody())).status
-      /** On connections of their own, so that both threads are asked. */
-      const readiness = async () => {
-        const answers = Array.from({ length: 10 }, () => sendRaw(app.port, ready))
-        return [...new Set((await Promise.all(answers)).map(answer => answer.status))]
-      }
-      assert.deepEqual(await readiness(), [200])
-      const { token } = await createMember(app)
-      await read(app, 'mutation { createPost(title: "t", content: "c") { id } }', { token })
-      disk.fill()
-      await waitUntil(async () => (await write()) === 503)
-      await waitUntil(async () => `${await readiness()}` === '503')
-      for (let times = 0; times < 3; times++) {
-        // In PostgreSQL, a row that is changed finds room in its page.
-        const { status } = await query(app, 'mutation { likePost(id: 1) { likes } }', { token })
-        assert.equal(status, kind === 'postgres' ? 200 : 503)
-        assert.deepEqual(await readiness(), [503])
-      }
-      assert.match((await ask(`${app.url}/metrics`)).body, /^duet_ready 0$/m)
-      assert.deepEqual([await status('/users'), await status('/health/live')], [200, 200])
-      disk.makeRoom()
-      await waitUntil(async () => `${await readiness()}` === '200')
-      assert.equal(await write(), 201)
-    })
+  it(`a full disk on ${name} makes the service not ready, until there is room again; it reads and lives meanwhile`, {
+    skip: missing || skip,
+  }, async () => {
+    await using parts = new AsyncDisposableStack()
+    const disk = parts.use(new SmallDisk())
+    const DATABASE_URL = await databaseOn[kind](disk, parts)
+    const THREADS = kind === 'sqlite' ? '2' : inForm('1', '2') // how they share it does not depend on the database
+    const app = parts.use(await startTestApp({ DATABASE_URL, TOKEN_KEYS: tokenKeys, THREADS }))
+    const status = async (path: string) => (await ask(app.url + path)).status
+    const write = async () => (await send(app, 'POST /users', somebody())).status
+    /** On connections of their own, so that both threads are asked. */
+    const readiness = async () => {
+      const answers = Array.from({ length: 10 }, () => sendRaw(app.port, ready))
+      return [...new Set((await Promise.all(answers)).map(answer => answer.status))]
+    }
+    assert.deepEqual(await readiness(), [200])
+    const { token } = await createMember(app)
+    await read(app, 'mutation { createPost(title: "t", content: "c") { id } }', { token })
+    disk.fill()
+    await waitUntil(async () => (await write()) === 503)
+    await waitUntil(async () => `${await readiness()}` === '503')
+    for (let times = 0; times < 3; times++) {
+      // In PostgreSQL, a row that is changed finds room in its page.
+      const { status } = await query(app, 'mutation { likePost(id: 1) { likes } }', { token })
+      assert.equal(status, kind === 'postgres' ? 200 : 503)
+      assert.deepEqual(await readiness(), [503])
+    }
+    assert.match((await ask(`${app.url}/metrics`)).body, /^duet_ready 0$/m)
+    assert.deepEqual([await status('/users'), await status('/health/live')], [200, 200])
+    disk.makeRoom()
+    await waitUntil(async () => `${await readiness()}` === '200')
+    assert.equal(await write(), 201)
   })
 }

@@ -52,12 +52,8 @@ test('F2: one of two servers on PostgreSQL that is killed does not affect its cl
 })
 
 /** Every payer continues until the server ends, and loses the answer to its last request. */
-async function payUntilKilled(
-  instance: Instance,
-  history: History,
-  more = 100 + Math.floor(Math.random() * 300),
-): Promise<void> {
-  const enough = history.acknowledged + more
+async function payUntilKilled(instance: Instance, history: History): Promise<void> {
+  const enough = history.acknowledged + 100 + Math.floor(Math.random() * 300)
   await runWorkers(payers, async () => {
     while ((await attempt(history, instance.url, history.intend())) !== undefined) {
       if (history.acknowledged >= enough) instance.kill()

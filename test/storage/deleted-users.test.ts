@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import pg from 'pg'
+import type pg from 'pg'
 import { anonymous, type IdentifiedUser } from '../../src/core/actor.ts'
 import type { UserValues } from '../../src/core/store.ts'
 import { profileOf, type User } from '../../src/core/users/user.ts'
@@ -178,13 +178,10 @@ function createPost(author: IdentifiedUser) {
   return verbs.changePosts(author, [{ kind: 'create a post', title: 'Title', content: 'Content', show }])
 }
 
-async function createUnlessLocked(client: pg.Client, author: IdentifiedUser): Promise<number | undefined> {
-  try {
-    return idOf(await Transaction.run(client, createPost(author)))
-  } catch (error) {
-    if (error instanceof pg.DatabaseError && error.code === '55P03') return undefined // lock timeout
-    throw error
-  }
+/** The id of the post, or nothing if the time for a lock is over. */
+function createUnlessLocked(client: pg.Client, author: IdentifiedUser): Promise<number | undefined> {
+  const created = Transaction.run(client, createPost(author)).then(idOf)
+  return created.catch(error => (error.code === '55P03' ? undefined : Promise.reject(error)))
 }
 
 function idOf(outcome: unknown): number {
