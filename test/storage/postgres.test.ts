@@ -18,16 +18,14 @@ import { catalogue, type verbs } from './contract-verbs.ts'
 import { databaseWithNotes, openNotes } from './notes.ts'
 import { connectTo } from './transaction.ts'
 
-describe('A connection error to PostgreSQL', () => {
-  it('is treated as an outage, also if its system error code has five letters', () => {
-    for (const code of ['EPIPE', 'ECONNRESET', 'ECONNREFUSED', 'EBADF']) {
-      const error = Object.assign(new Error('write failed'), { code, syscall: 'write' })
-      assert.equal(failureOf(error), 'lost', code)
-      assert.ok(isUnavailable(postgresError(error)), code)
-    }
-    for (const code of ['42P01', 'XX000', 'P0001'])
-      assert.equal(failureOf(Object.assign(new Error(''), { code })), 'defect', code)
-  })
+it('a connection error to PostgreSQL is treated as an outage, also if its system error code has five letters', () => {
+  for (const code of ['EPIPE', 'ECONNRESET', 'ECONNREFUSED', 'EBADF']) {
+    const error = Object.assign(new Error('write failed'), { code, syscall: 'write' })
+    assert.equal(failureOf(error), 'lost', code)
+    assert.ok(isUnavailable(postgresError(error)), code)
+  }
+  for (const code of ['42P01', 'XX000', 'P0001'])
+    assert.equal(failureOf(Object.assign(new Error(''), { code })), 'defect', code)
 })
 
 describe('The PostgreSQL engine', { skip: postgres.skip }, () => {
@@ -300,15 +298,13 @@ function isUnavailable(error: unknown): boolean {
   return error instanceof AppError && error.code === 'unavailable'
 }
 
-describe('The timeouts of the store', () => {
-  it('are whole milliseconds, allow waiting for a lock more than once, and by default answer every request within two seconds', () => {
-    const { databaseTimeoutMs } = readConfig({})
-    for (const operation of [200, 333, databaseTimeoutMs, 60_000]) {
-      const bounds = timeoutsOf(operation)
-      for (const [name, ms] of Object.entries(bounds)) assert.ok(Number.isInteger(ms) && ms > 0, `${name} ${ms}`)
-      assert.ok(bounds.begin + 2 * bounds.lock <= operation)
-    }
-    const { operation, commit } = timeoutsOf(databaseTimeoutMs)
-    assert.ok(operation + commit < 2_000, 'also if the outcome of a commit is unknown')
-  })
+it('the timeouts of the store are whole milliseconds, allow waiting for a lock more than once, and by default answer every request within two seconds', () => {
+  const { databaseTimeoutMs } = readConfig({})
+  for (const operation of [200, 333, databaseTimeoutMs, 60_000]) {
+    const bounds = timeoutsOf(operation)
+    for (const [name, ms] of Object.entries(bounds)) assert.ok(Number.isInteger(ms) && ms > 0, `${name} ${ms}`)
+    assert.ok(bounds.begin + 2 * bounds.lock <= operation)
+  }
+  const { operation, commit } = timeoutsOf(databaseTimeoutMs)
+  assert.ok(operation + commit < 2_000, 'also if the outcome of a commit is unknown')
 })
