@@ -21,11 +21,11 @@ const tests: Readonly<Record<string, string | readonly string[]>> = {
     'limits/redis-outages: while Redis hangs; all waiting calls are answered after one timeout',
   ],
   'connections of a client':
-    'http/connection-limit: a connection beyond CONNECTIONS_PER_CLIENT is closed at once, other clients have their own limit, and a closed connection makes room',
+    'http/connections: a connection beyond it is closed at once, other clients have their own limit, and a closed connection makes room',
   'pipelined requests of a connection':
-    'http/pipelining: a connection with more than 100 waiting requests is closed, and none of these is processed',
+    'http/connections: close their connection if more than 100 wait, and none of these is processed',
   'time to send the headers, a request, the next request':
-    'http/timeouts: the timeouts of the app: 10 s for the headers, 30 s for a request, 72 s between two requests',
+    'http/connections: the timeouts of the app: 10 s for the headers, 30 s for a request, 72 s between two requests',
   'headers, and parts of them that are read': [
     'http/parser: what is doubtful or too large is refused with its status',
     'graphql/accept: an Accept header of more than 2,048 characters counts as none',
