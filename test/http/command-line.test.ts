@@ -1,22 +1,25 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
-import { mkdirSync, readdirSync, statSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readdirSync, readFileSync, statSync, utimesSync, writeFileSync } from 'node:fs'
 import { type AddressInfo, createServer } from 'node:net'
 import { join } from 'node:path'
-import { describe } from 'node:test'
+import { DatabaseSync } from 'node:sqlite'
+import { afterEach, beforeEach, describe, it, test } from 'node:test'
+import { decodeJwt } from 'jose'
 import { type Setting, settings } from '../../src/config.ts'
+import { backupName } from '../../src/storage/backup.ts'
+import { execute } from '../faults/execute.ts'
 import { together } from '../runner/together.ts'
+import { startTestApp, startTestAppOn } from '../support/app.ts'
+import { engineKinds, sqlite, type TestDatabase } from '../support/engines.ts'
 import { temporaryFolder } from '../support/folder.ts'
-import { inForm } from '../support/form.ts'
-import { ask } from '../support/http.ts'
+import { inForm, onlyInFull } from '../support/form.ts'
+import { ask, postJson } from '../support/http.ts'
 import { tokenKeys } from '../support/keys.ts'
-import { refusalOf, runDuet, serveDuet } from '../support/process.ts'
-
-/** Starts a server that cannot start. Checks that it exits with 1 and prints one line on stderr, which is returned. */
-async function refusedStart(env: Readonly<Record<string, string>>): Promise<string> {
-  await using duet = serveDuet(env)
-  return refusalOf(await duet.outcome())
-}
+import { tokenOf, tryLogin } from '../support/logins.ts'
+import { DuetProcess, refusalOf, runDuet, serveDuet } from '../support/process.ts'
+import { metricOf } from '../support/sockets.ts'
+import { waitUntil } from '../support/wait.ts'
 
 /** There is a database, and only its owner can read and write the files. */
 function assertPrivate(folder: string): void {
@@ -27,50 +30,41 @@ function assertPrivate(folder: string): void {
 
 const secret = 'hunter2'
 
-/** Wrong values that are found only at the start. */
-const wrong: Readonly<Record<string, string>> = {
-  TOKEN_KEYS: `{"keys":[{"kty":"OKP","crv":"Ed25519","d":"${secret}"}]}`,
-  ...inForm({}, { HOST: 'not a host', TRUSTED_DOCUMENTS: 'no-such-file.json', PUBLIC_DIR: 'package.json' }),
-}
-
 // Each of these tests runs its own processes.
 describe('the command line', () => {
   const test = together(4)
 
-  test('a wrong value stops the start with one line that names its variable and contains no secret', async () => {
-    await Promise.all(
-      Object.entries(wrong).map(async ([name, value]) => {
-        const line = await refusedStart({ [name]: value })
-        assert.match(line, new RegExp(`^duet: ${name}: [^\n]+\n$`))
-        assert.ok(!line.includes(secret))
-      }),
-    )
-  })
-
-  test('a port that is taken stops the start', async () => {
-    const taken = createServer().listen(0, '127.0.0.1')
+  test('what is found to be wrong at the start stops it, with one line that names the variable and contains no secret', async () => {
+    using folder = temporaryFolder()
+    const [empty, text] = [join(folder.path, 'empty'), join(folder.path, 'text')]
+    writeFileSync(empty, '')
+    writeFileSync(text, 'This is not a database, but long enough to be taken for one.'.repeat(99))
+    await using taken = createServer().listen(0, '127.0.0.1')
     await once(taken, 'listening')
     const { port } = taken.address() as AddressInfo
-    const line = await refusedStart({ PORT: String(port) })
-    taken.close()
-    assert.match(line, /^duet: PORT: another program already listens on this address$/m)
-  })
-
-  for (const host of inForm(['localhost'], ['127.0.0.1', 'localhost', 'no..host'])) {
-    test(`an unreachable PostgreSQL at ${host} stops the start, and its password is not printed`, async () => {
-      const line = await refusedStart({ DATABASE_URL: `postgres://user:${secret}@${host}:1/x`, TOKEN_KEYS: tokenKeys })
-      assert.match(line, /^duet: DATABASE_URL: \S+/)
+    const DATABASE_URL = `postgres://user:${secret}@localhost:1/x`
+    const more: readonly (readonly [Readonly<Record<string, string>>, RegExp])[] = [
+      [{ HOST: 'not a host' }, /^duet: HOST: /],
+      [{ TRUSTED_DOCUMENTS: 'no-such-file.json' }, /^duet: TRUSTED_DOCUMENTS: /],
+      [{ PUBLIC_DIR: 'package.json' }, /^duet: PUBLIC_DIR: /],
+      [
+        { DATABASE_URL: DATABASE_URL.replace('localhost', 'no..host'), TOKEN_KEYS: tokenKeys },
+        /^duet: DATABASE_URL: \S/,
+      ],
+    ]
+    for (const [env, reason] of [
+      [{ TOKEN_KEYS: `{"keys":[{"kty":"OKP","crv":"Ed25519","d":"${secret}"}]}` }, /^duet: TOKEN_KEYS: /],
+      [{ PORT: String(port) }, /^duet: PORT: another program already listens on this address$/m],
+      [{ DATABASE_URL, TOKEN_KEYS: tokenKeys }, /^duet: DATABASE_URL: \S/],
+      [{ DATABASE_URL: `sqlite:${empty}/duet.db` }, /^duet: DATABASE_URL: /],
+      [{ DATABASE_URL: `sqlite:${text}` }, /^duet: DATABASE_URL: /],
+      ...inForm([], more),
+    ] as const) {
+      await using duet = serveDuet(env)
+      const line = refusalOf(await duet.outcome())
+      assert.match(line, reason)
       assert.ok(!line.includes(secret))
-    })
-  }
-
-  test('a database folder that cannot be written, or a file that is no database, stops the start', async () => {
-    using folder = temporaryFolder()
-    const file = join(folder.path, 'file')
-    writeFileSync(file, '')
-    assert.match(await refusedStart({ DATABASE_URL: `sqlite:${file}/duet.db` }), /^duet: DATABASE_URL: /)
-    writeFileSync(file, 'This is not a database, but long enough to be taken for one.'.repeat(99))
-    assert.match(await refusedStart({ DATABASE_URL: `sqlite:${file}` }), /^duet: DATABASE_URL: /)
+    }
   })
 
   test('the default database is created in the folder data of the current folder, and only its owner can read and write it', async () => {
@@ -87,16 +81,22 @@ describe('the command line', () => {
     }
   })
 
-  test('.env in the current folder is used, and real environment variables override it', async () => {
+  test('R-ERR-12: .env in the current folder is used, real environment variables override it, and SIGUSR2 turns maintenance off and on again', async () => {
     using folder = temporaryFolder()
     writeFileSync(join(folder.path, '.env'), 'MAINTENANCE=on\nBODY_LIMIT_BYTES="2048"\nLOG_LEVEL=silent\n# comment\n')
     await using duet = serveDuet({ LOG_LEVEL: 'warn' }, { cwd: folder.path })
     const { url } = await duet.address()
-    assert.equal((await ask(`${url}/metrics`)).status, 503)
-    duet.child.kill('SIGUSR2')
+    const status = async (path: string) => (await ask(url + path)).status
+    assert.equal(await status('/metrics'), 503)
+    for (const expected of [200, 503]) {
+      duet.child.kill('SIGUSR2')
+      await waitUntil(async () => (await status('/metrics')) === expected)
+    }
+    assert.equal(await status('/health/ready'), 200)
     duet.child.kill('SIGTERM')
-    const { stdout } = await duet.outcome()
-    assert.match(stdout, /Maintenance was toggled/)
+    const { code, stdout } = await duet.outcome()
+    assert.equal(code, 0)
+    assert.deepEqual(stdout.match(/(?<="level":40.*"maintenance":)\w+/g), ['false', 'true'])
     assert.doesNotMatch(stdout, /"answered"/)
   })
 
@@ -122,11 +122,6 @@ describe('the command line', () => {
         assert.ok(line?.endsWith(`(default ${shownDefault ?? (fallback || 'none')})`), name)
       }
     }
-  })
-
-  test('an unknown command or argument exits with 1 and a message', async () => {
-    assert.match(refusalOf(await runDuet(['constructor'])), /^duet: unknown command "constructor"/)
-    assert.match(refusalOf(await runDuet(['migrate', 'now'])), /^duet: usage: migrate;/)
   })
 
   test('the greeting shows the demo login only while it works, also under --watch, as in npm run dev', async () => {
@@ -161,4 +156,191 @@ describe('the command line', () => {
     }
     assert.deepEqual(readdirSync(folder.path), [])
   })
+})
+
+for (const kind of engineKinds) {
+  describe(`users on the command line, on ${kind.name}`, {
+    skip: kind.skip || (kind.kind === 'postgres' && onlyInFull),
+  }, () => {
+    async function start() {
+      const app = await startTestAppOn(kind)
+      const { location } = app.database
+      const env = { DATABASE_URL: kind.kind === 'sqlite' ? `sqlite:${location}` : location }
+      const users = (args: readonly string[], input?: string) =>
+        runDuet(['users', ...args], { env, ...(input !== undefined && { input }) })
+      return Object.assign(app, { users })
+    }
+
+    test('create makes the first admin while a server runs, with a password that is printed once, or one from stdin, which is not printed', async () => {
+      await using app = await start()
+      const { code, stdout, stderr } = await app.users(['create', '--email', 'Root@example.com', '--role', 'admin'])
+      assert.deepEqual([code, stderr], [0, ''])
+      const [, id = '', generated = ''] =
+        /^User (\d+) is created, with the role admin\.\nPassword: (\S{20})\n$/.exec(stdout) ?? assert.fail(stdout)
+      const { sub, role } = decodeJwt(await tokenOf(app.url, 'root@example.com', generated))
+      assert.deepEqual([sub, role], [id, 'admin'])
+      const secret = 'from a file, with blanks'
+      const args = ['create', '--email', 'ann@example.com', '--name', 'Ann', '--password-stdin']
+      const created = await app.users(args, `${secret}\n`)
+      assert.equal(created.code, 0)
+      assert.match(created.stdout, /^User \d+ is created, with the role member\.\n$/)
+      assert.equal(decodeJwt(await tokenOf(app.url, 'ann@example.com', secret)).role, 'member')
+      assert.match(refusalOf(await app.users(args, `${secret}\n`)), /another user logs in with this e-mail/)
+    })
+
+    test('list shows every user with role, or those with one role, and no control or format character of a name or e-mail', async () => {
+      await using app = await start()
+      await postJson(`${app.url}/users`, JSON.stringify({ name: 'Bob', email: 'bob@example.com' }))
+      await execute(app.database, "update users set name = 'Bob\u001b[2J\n\u009b1m'") // as older versions allowed
+      await app.users(['create', '--email', 'root@example.com', '--role', 'admin'])
+      const hidden = { name: 'a\u202enimda\u200b\u2028\u2029\u{e0041}', email: 'ro\u200bot\u2066@example.com' }
+      await postJson(`${app.url}/users`, JSON.stringify(hidden))
+      const bob = '1\tmember\tno\tbob@example.com\tBob\ufffd[2J\ufffd\ufffd1m\n'
+      const root = '2\tadmin\tyes\troot@example.com\troot\n'
+      const shown = '3\tmember\tno\tro\ufffdot\ufffd@example.com\ta\ufffdnimda\ufffd\ufffd\ufffd\ufffd\n'
+      const head = 'id\trole\tlogin\temail\tname\n'
+      assert.equal((await app.users(['list'])).stdout, head + bob + root + shown)
+      // Others are found wherever they are among thousands.
+      await execute(
+        app.database,
+        `insert into users (id, name, email, email_key, token_mark, role, created_at)
+         with recursive n(i) as (select 4 union all select i + 1 from n where i < 2500)
+         select i, 'U', 'u' || i || '@example.com', 'u' || i || '@example.com', 'mark ' || i,
+                case when i in (4, 1000, 1001, 2500) then 'admin' else 'member' end, '2026-01-01T00:00:00.000Z' from n`,
+      )
+      const { stdout } = await app.users(['list', '--role', 'admin'])
+      assert.deepEqual(stdout.match(/^\d+/gm), ['2', '4', '1000', '1001', '2500'])
+    })
+  })
+}
+
+test('a command that is unknown, or cannot be carried out, is refused with one line, and a password is never an argument', async () => {
+  await using app = await startTestAppOn(sqlite)
+  const env = { DATABASE_URL: `sqlite:${app.database.location}` }
+  const ann = ['users', 'create', '--email', 'ann@example.com']
+  const more: readonly (readonly [readonly string[], RegExp])[] = [
+    [['users', 'create'], /usage: users create --email/],
+    [[...ann, '--name', 'Ann\u001b[2J'], /name must not contain control characters/],
+    [['users', 'set-role', 'nobody@example.com', 'admin'], /no user can log in with this e-mail/],
+    [['users', 'set-role', '1', 'root'], /the role must be member or admin/],
+  ]
+  for (const [args, reason, input = ''] of [
+    [['constructor'], /^duet: unknown command "constructor"/],
+    [['migrate', 'now'], /^duet: usage: migrate;/],
+    [[...ann, '--password', 'correct horse'], /usage: users create --email <email> \[--name <name>\]/],
+    [['users', 'create', '--email', 'ann'], /email must be an e-mail address/],
+    [[...ann, '--role', 'root'], /the role must be member or admin/],
+    [[...ann, '--password-stdin'], /password must be at least 8 characters/, 'short\n'],
+    [['users', 'set-role', '4711', 'admin'], /there is no user with this id/],
+    [['backup', '/no/folder/copy.db'], /folder\/copy\.db cannot be written: its folder does not exist\n$/],
+    [['backup'], /^duet: BACKUP_DIR: set it, or name a file\n$/],
+    ...inForm([], more),
+  ] as const) {
+    assert.match(refusalOf(await runDuet(args, { env, input })), reason)
+  }
+  assert.equal((await tryLogin(app.url)).status, 401)
+})
+
+const addUsers = (first: number, last: number) => `
+  with recursive numbers (id) as (values (${first}) union all select id + 1 from numbers where id < ${last})
+  insert into users (id, name, email, email_key, token_mark, created_at)
+  select id, 'Ann', 'ann@example.com', 'ann@example.com', '', '2026-01-31T00:00:00.000Z' from numbers`
+
+describe('duet backup', () => {
+  let database: TestDatabase
+  let folder: ReturnType<typeof temporaryFolder>
+  let copy: string
+  let env: { readonly DATABASE_URL: string }
+  beforeEach(async () => {
+    database = await sqlite.create()
+    folder = temporaryFolder()
+    copy = join(folder.path, 'copy.db')
+    env = { DATABASE_URL: `sqlite:${database.location}` }
+    using source = new DatabaseSync(database.location)
+    source.exec(addUsers(1, 1000))
+  })
+  afterEach(async () => {
+    folder[Symbol.dispose]()
+    await database[Symbol.asyncDispose]()
+  })
+  const backup = () => runDuet(['backup', copy], { env })
+
+  it('to one name several times at once succeeds once, with a complete copy, and leaves nothing else, nor changes a foreign file', async () => {
+    writeFileSync(`${copy}.part`, 'a letter in parts') // a name that it could have chosen for its draft
+    const outcomes = await Promise.all(Array.from({ length: 3 }, backup))
+    const [succeeded, failed] = [outcomes.filter(({ code }) => code === 0), outcomes.filter(({ code }) => code !== 0)]
+    assert.equal(succeeded.length, 1, JSON.stringify(outcomes))
+    for (const outcome of failed) assert.match(refusalOf(outcome), /copy\.db exists already; nothing was written\n$/)
+    assert.deepEqual(readdirSync(folder.path).toSorted(), ['copy.db', 'copy.db.part'])
+    assert.equal(readFileSync(`${copy}.part`, 'utf8'), 'a letter in parts')
+    assert.equal(statSync(copy).mode & 0o777, 0o600)
+    using copied = new DatabaseSync(copy)
+    assert.deepEqual({ ...copied.prepare('select count(*) as users from users').get() }, { users: 1000 })
+  })
+
+  it('reports a file that is damaged, foreign, empty or no database, or whose copy fails its check, and leaves no file', async () => {
+    const bytes = readFileSync(database.location)
+    using source = new DatabaseSync(database.location)
+    source.exec("pragma ignore_check_constraints = on; update users set role = 'king' where id = 7")
+    source.exec('pragma wal_checkpoint(truncate)')
+    using foreign = new DatabaseSync(join(folder.path, 'foreign.db'))
+    foreign.exec('create table letters (text)')
+    for (const [content, reason] of [
+      [readFileSync(database.location), /: the copy is damaged: CHECK constraint failed in users\n$/],
+      [Buffer.concat([bytes.subarray(0, 8192), Buffer.alloc(bytes.length - 8192, 1)]), /disk image is malformed/],
+      [readFileSync(join(folder.path, 'foreign.db')), /there is no database of Duet at this path/],
+      ['', /there is no database of Duet at this path/],
+      ['a letter '.repeat(1000), /file is not a database/],
+    ] as const) {
+      const path = join(folder.path, 'source.db')
+      writeFileSync(path, content)
+      const outcome = await runDuet(['backup', copy], { env: { DATABASE_URL: `sqlite:${path}` } })
+      assert.match(refusalOf(outcome), reason)
+      assert.ok(!readdirSync(folder.path).some(name => /copy|part/.test(name)))
+    }
+  })
+
+  it('to BACKUP_DIR keeps the newest BACKUP_KEEP, foreign files and new drafts, and removes what is older', async () => {
+    const old = ['duet-2026-01-30T03-00-00Z.db', 'duet-2026-01-31T03-00-00Z.db', 'duet-2026-01-29T03-00-00Z.dump']
+    const kept = ['duet-backup-1.part', 'duet.db', 'letter.txt', 'old-duet-2026-01-01T03-00-00Z.db']
+    for (const name of [...old, ...kept, 'duet-backup-0.part']) writeFileSync(join(folder.path, name), '')
+    utimesSync(join(folder.path, 'duet-backup-0.part'), 1, 1)
+    const hourAgo = Date.now() / 1000 - 3600
+    utimesSync(join(folder.path, 'duet-backup-1.part'), hourAgo, hourAgo) // that backup may still run
+    const settings = { ...env, BACKUP_DIR: folder.path, BACKUP_KEEP: '2' }
+    const { code, stdout, stderr } = await runDuet(['backup'], { env: settings })
+    assert.equal(code, 0, stderr)
+    const [name = ''] = /duet-[\dT-]{19}Z\.db(?=\.\n$)/.exec(stdout) ?? []
+    assert.equal(statSync(join(folder.path, name)).mode & 0o777, 0o600)
+    assert.deepEqual(readdirSync(folder.path).toSorted(), [name, 'duet-2026-01-31T03-00-00Z.db', ...kept].toSorted())
+    // One that fails removes nothing.
+    await runDuet(['backup'], {
+      env: { ...settings, BACKUP_KEEP: '1', DATABASE_URL: `sqlite:${folder.path}/letter.txt` },
+    })
+    assert.ok(readdirSync(folder.path).includes(name))
+  })
+
+  it('shows its age as a metric, by the name of the newest one', async () => {
+    await using app = await startTestApp({ BACKUP_DIR: folder.path })
+    assert.match((await ask(`${app.url}/metrics`)).body, /^duet_backup_age_seconds \+Inf$/m)
+    for (const name of ['duet-2026-01-31T03-00-00Z.db', backupName('postgres', Date.now() - 60_000)])
+      writeFileSync(join(folder.path, name), '')
+    const age = await metricOf(app, 'duet_backup_age_seconds')
+    assert.ok(age >= 60 && age < 200, String(age))
+  })
+
+  for (const signal of inForm(['SIGTERM'] as const, ['SIGINT', 'SIGTERM', 'SIGHUP'] as const)) {
+    it(`that is ended by ${signal} removes its draft`, async () => {
+      using holder = new DatabaseSync(database.location)
+      holder.exec('pragma locking_mode = exclusive; begin immediate; delete from users where id = 1')
+      await using duet = new DuetProcess(['backup', copy], { env })
+      await waitUntil(() => drafts().length === 1)
+      duet.child.kill(signal)
+      await duet.outcome()
+      assert.equal(duet.child.signalCode, signal)
+      assert.deepEqual(readdirSync(folder.path), [])
+    })
+  }
+
+  const drafts = () => readdirSync(folder.path).filter(name => name.endsWith('.part'))
 })

@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { startTestApp, startTestServer } from '../support/app.ts'
-import { type Asked, ask, postJson, type RawResponse } from '../support/http.ts'
-import { assertRefusal } from '../support/refusal.ts'
+import { startTestServer } from '../support/app.ts'
+import { type Asked, ask, type RawResponse } from '../support/http.ts'
 
 const app1 = 'https://app.example'
 const app2 = 'https://other.example:8443'
@@ -94,13 +93,4 @@ test('a preflight allows the headers that it asks for, and otherwise those that 
   for (const asked of [many(51).join(','), `${long}x`, 'a b', 'a,,b', '', 'x(', 'é']) {
     assert.equal(await allowed(asked), own, asked.slice(0, 20))
   }
-})
-
-test('pages of allowed origins can read errors, also under maintenance', async () => {
-  await using app = await startTestApp({ CORS_ORIGINS: app1, MAINTENANCE: 'on' })
-  assert.equal((await ask(`${app.url}/users`, preflight(app1))).status, 204)
-  const refused = await ask(`${app.url}/users`, from(app1))
-  assertRefusal(refused, 503)
-  assert.equal(refused.headers.get('access-control-allow-origin'), app1)
-  assert.deepEqual(allowHeaders(await postJson(`${app.url}/users`, '{}')), [])
 })

@@ -1,15 +1,20 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { Agent, get } from 'node:http'
+import { join } from 'node:path'
 import { PassThrough } from 'node:stream'
 import { describe, test } from 'node:test'
 import { setImmediate as turn } from 'node:timers/promises'
+import { pathToFileURL } from 'node:url'
+import { AppError, fault } from '../../src/core/errors.ts'
+import type { Store } from '../../src/core/store.ts'
 import { serveHealth } from '../../src/http/health.ts'
-import { cutAfterMs, shutDown } from '../../src/http/lifecycle.ts'
+import { cutAfterMs, lastResort, shutDown } from '../../src/http/lifecycle.ts'
 import { Metrics } from '../../src/http/metrics.ts'
 import { together } from '../runner/together.ts'
-import { startTestServer } from '../support/app.ts'
-import { ask, isRefused, RawConnection } from '../support/http.ts'
+import { startTestApp, startTestServer } from '../support/app.ts'
+import { ask, isRefused, postJson, RawConnection, type RawResponse, sendRaw } from '../support/http.ts'
+import { collectLogs } from '../support/logs.ts'
 import { freePort } from '../support/ports.ts'
 import { DuetProcess, serveDuet } from '../support/process.ts'
 import { assertRefusal } from '../support/refusal.ts'
@@ -17,14 +22,91 @@ import { testTimeoutMs, waitUntil, within } from '../support/wait.ts'
 
 const live = 'GET /health/live HTTP/1.1\r\nHost: x\r\n\r\n'
 const ready = 'GET /health/ready HTTP/1.1\r\nHost: x\r\n\r\n'
+const away = 'Service temporarily unavailable. Try again later.'
 
-function startServer() {
+/** A server with the health routes, and a route that needs a body. */
+function startServer(ping: Store['ping'] = async () => {}, metrics = new Metrics(), timeoutMs = testTimeoutMs) {
   return startTestServer((fastify, lifecycle) => {
-    const store = { ping: async () => {} }
-    serveHealth(fastify, lifecycle, new Metrics(), store, testTimeoutMs)
+    serveHealth(fastify, lifecycle, metrics, { ping }, timeoutMs)
     fastify.post('/echo', ({ body }) => ({ body }))
   })
 }
+
+test('the service is live, and ready if its store responds: otherwise it gets 503 with Retry-After', async () => {
+  let error: Error | undefined
+  await using server = await startServer(async () => {
+    if (error !== undefined) throw error
+  })
+  for (const state of ['live', 'ready']) {
+    const { status, body } = await ask(`${server.url}/health/${state}`)
+    assert.deepEqual([status, JSON.parse(body)], [200, { status: state }])
+    assert.equal((await ask(`${server.url}/health/${state}`, { method: 'HEAD' })).status, 200)
+  }
+  const cause = new Error('hunter2')
+  for (error of [new AppError('unavailable', 'Not now.', { cause }), fault(cause), cause]) {
+    const response = await ask(`${server.url}/health/ready`)
+    assertRefusal(response, 503, away)
+    assert.equal(response.headers.get('retry-after'), '1')
+    assert.equal((await ask(`${server.url}/health/live`)).status, 200)
+  }
+})
+
+test('with a store that does not respond in time the service is not ready, and those that ask at once share one write', async t => {
+  const ping = t.mock.fn(() => new Promise<never>(() => {}))
+  await using server = await startServer(ping, new Metrics(), 1_000)
+  t.mock.timers.enable({ apis: ['setTimeout'] })
+  const answers = [1, 2, 3].map(() => sendRaw(server.port, ready))
+  while (server.lifecycle.requestsInFlight < 3) await turn()
+  t.mock.timers.tick(999)
+  assert.deepEqual([server.lifecycle.requestsInFlight, ping.mock.callCount()], [3, 1])
+  t.mock.timers.tick(1)
+  t.mock.timers.reset()
+  for (const answer of answers) assertRefusal(await within(answer, 'the answer'), 503, away)
+})
+
+test('the metrics tell whether the service is ready, though nobody asks for it', async () => {
+  const metrics = new Metrics()
+  let ping: Store['ping'] = async () => {}
+  await using server = await startServer(() => ping(), metrics)
+  const told = async () => (await metrics.registry.getSingleMetric('duet_ready')?.get())?.values[0]?.value
+  assert.equal(await told(), 1)
+  ping = () => Promise.reject(new Error('The disk is full'))
+  assert.equal(await told(), 0)
+  ping = async () => {}
+  assert.equal(await told(), 1)
+  server.lifecycle.draining = true
+  assert.equal(await told(), 0)
+  server.lifecycle.draining = false
+  const { promise, resolve } = Promise.withResolvers<void>()
+  ping = () => promise
+  assert.equal(await told(), 0) // before the metrics of a thread are given up
+  resolve()
+})
+
+function assertMaintenance(response: RawResponse): void {
+  assertRefusal(response, 503)
+  assert.equal(response.body, '{"error":"Service under maintenance. Try again later."}')
+  assert.equal(response.headers.get('retry-after'), '60')
+}
+
+test('R-ERR-12: under maintenance every request except health is answered 503 with Retry-After', async () => {
+  await using app = await startTestApp({ MAINTENANCE: 'on' })
+  const paths = ['/', '/metrics', '/users', '/api/users/1', '/graphql', '/nothing', '/%zz', '/health', '/health/']
+  for (const path of paths) {
+    assertMaintenance(await ask(app.url + path))
+    assertMaintenance(await postJson(app.url + path, '{'))
+  }
+  assertMaintenance(await ask(`${app.url}/metrics`, { method: 'OPTIONS' }))
+  const head =
+    'POST /users HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 300\r\n\r\n'
+  assertMaintenance(await sendRaw(app.port, head)) // before the body is read
+  const headers = { origin: 'http://localhost', 'access-control-request-method': 'DELETE' }
+  assert.equal((await ask(`${app.url}/users`, { method: 'OPTIONS', headers })).status, 204)
+  const ofPage = await ask(`${app.url}/users`, { headers })
+  assertMaintenance(ofPage)
+  assert.equal(ofPage.headers.get('access-control-allow-origin'), 'http://localhost') // so the page can read it
+  assert.ok(!app.logs.some(line => Number(line.level) > 30))
+})
 
 const hour = 3_600_000
 
@@ -257,4 +339,70 @@ describe('a process that gets a stop signal', () => {
     agent.destroy()
     assert.deepEqual([...seen.keys()].sort(), ['200', 'ECONNREFUSED'], JSON.stringify([...seen]))
   })
+})
+
+const preload = pathToFileURL(join(import.meta.dirname, 'planted-fault.ts'))
+
+/** Each with the signal that causes it. */
+const unhandled = { 'an uncaught error': 'SIGWINCH', 'an unhandled rejection': 'SIGCONT' } as const
+
+for (const [what, signal] of Object.entries(unhandled)) {
+  test(`${what} is logged once and stops listening at once, a running request is answered, and the process exits with 1`, async () => {
+    const drainMs = 8_000 // the exit does not wait for it
+    await using duet = serveDuet({ NODE_OPTIONS: `--import=${preload}`, DRAIN_MS: String(drainMs) })
+    const { port } = await duet.address()
+    using slow = await RawConnection.open(port)
+    const body = '{"name":"Ada","email":"ada@example.com"}'
+    const head = `POST /users HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n`
+    slow.write(`${head}Expect: 100-continue\r\n\r\n`)
+    assert.equal((await slow.response()).status, 100)
+    const begun = performance.now()
+    duet.child.kill(signal)
+    await waitUntil(async () => (await isRefused(port)) || performance.now() - begun > drainMs)
+    assert.ok(performance.now() - begun < drainMs, 'it continued to listen')
+    slow.write(body)
+    const answer = await within(slow.response(), 'the answer')
+    assert.deepEqual([answer.status, answer.headers.get('connection')], [201, 'close'])
+    const { code, stdout, stderr } = await duet.outcome()
+    assert.deepEqual({ code, stderr }, { code: 1, stderr: '' })
+    const lines = stdout.split('\n').filter(line => line.startsWith('{'))
+    const fatal = lines.map(line => JSON.parse(line)).filter(({ level }) => level === 60)
+    assert.deepEqual(
+      fatal.map(({ msg, err }) => [msg, err.message]),
+      [['Unhandled error: stopping', 'a planted fault']],
+    )
+    assert.match(fatal[0]?.err.stack, /planted-fault\.ts/)
+  })
+}
+
+test('a second unhandled error ends the process at once, a stop that hangs after the timeout, and one that fails at once', async t => {
+  t.mock.timers.enable({ apis: ['setTimeout'] })
+  const { logger, logs } = collectLogs()
+  const exits: string[] = []
+  const failing = (name: string, stop: () => Promise<void>) => {
+    const fail = lastResort(logger, stop, code => exits.push(`${name}: ${code}`))
+    fail(new Error('one'))
+    return fail
+  }
+  let stops = 0
+  const hang = () => new Promise<never>(() => stops++)
+  const fail = failing('twice', hang)
+  await turn()
+  assert.deepEqual([stops, exits], [1, []])
+  fail('two')
+  assert.deepEqual([stops, exits], [1, ['twice: 1']])
+  assert.deepEqual(
+    logs.map(({ level, msg }) => [level, msg]),
+    [
+      [60, 'Unhandled error: stopping'],
+      [60, 'Another unhandled error: exiting'],
+    ],
+  )
+  failing('hangs', hang)
+  failing('fails', () => Promise.reject(new Error('cannot stop')))
+  await turn()
+  t.mock.timers.tick(9_999)
+  assert.deepEqual(exits, ['twice: 1', 'fails: 1'])
+  t.mock.timers.tick(1)
+  assert.ok(exits.includes('hangs: 1'))
 })
