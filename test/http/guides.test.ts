@@ -5,7 +5,6 @@ import { describe, it, test } from 'node:test'
 import { renderMarkdown } from '../../src/http/pages/markdown.ts'
 import { startTestApp } from '../support/app.ts'
 import { ask } from '../support/http.ts'
-import { assertRefusal } from '../support/refusal.ts'
 import { shared } from '../support/shared.ts'
 import { codeIn } from './html.ts'
 import { operations } from './openapi.ts'
@@ -69,28 +68,6 @@ describe('The documentation', () => {
       for (const status of Object.keys(responses)) assert.match(form, new RegExp(`<(b|td)>${status}<`), name)
       assert.ok(body.includes(`<a href="#${operationId}"><code>${name}</code></a>`), name)
     }
-  })
-
-  it('has pages with a strict policy, which can be revalidated, and /docs/ leads to them', async () => {
-    for (const path of ['/docs', '/docs/api', '/docs/graphql', '/docs/how-to/add-a-field']) {
-      const { headers, body } = await ask(app.url + path)
-      const shown = ['content-type', 'cache-control', 'referrer-policy'].map(name => headers.get(name))
-      assert.deepEqual(shown, ['text/html; charset=utf-8', 'no-cache', 'no-referrer'], path)
-      assert.match(
-        headers.get('content-security-policy') ?? '',
-        /^default-src 'none'; script-src 'self'; style-src 'self'; /,
-      )
-      assert.doesNotMatch(
-        body,
-        /<script(?! type="module" src="(?:\.\.\/)*(?:header|reading|try)\.js"><\/script>)|<style| style=/,
-      )
-      const again = await ask(app.url + path, { headers: { 'if-none-match': headers.get('etag') ?? '' } })
-      assert.equal(again.status, 304)
-    }
-    const moved = await ask(`${app.url}/docs/`)
-    assert.deepEqual([moved.status, moved.headers.get('location')], [308, '../docs'])
-    for (const path of ['nothing', 'README.md', 'graphql/', '%2e%2e/package.json', 'images/x', '..%2fpackage.json'])
-      assertRefusal(await ask(`${app.url}/docs/${path}`), 404, 'Not found')
   })
 })
 

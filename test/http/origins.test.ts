@@ -1,11 +1,95 @@
 import assert from 'node:assert/strict'
-import { describe, it } from 'node:test'
-import { startTestApp } from '../support/app.ts'
+import { describe, it, test } from 'node:test'
+import { startTestApp, startTestServer } from '../support/app.ts'
 import { assertRefused } from '../support/graphql.ts'
 import { type Asked, ask, type RawResponse, sendRaw } from '../support/http.ts'
 import { assertRefusal } from '../support/refusal.ts'
 import { shared } from '../support/shared.ts'
 import { RawSocket, upgradeLines } from '../support/sockets.ts'
+
+const app1 = 'https://app.example'
+const app2 = 'https://other.example:8443'
+const evil = 'https://evil.example'
+
+/** All headers that a page may need. They are listed here so that none gets lost. */
+const exposed =
+  'ETag, Location, Link, Retry-After, RateLimit, RateLimit-Policy, Idempotent-Replayed, WWW-Authenticate, X-Request-Id'
+
+function startServer(...corsOrigins: string[]) {
+  return startTestServer(
+    fastify => {
+      fastify.get('/thing', () => ({ ok: true }))
+      fastify.get('/broken', () => Promise.reject(new Error('broken')))
+    },
+    { corsOrigins },
+  )
+}
+
+/** What a page of an allowed origin asks before a request that is not simple. */
+const preflight = { 'access-control-request-method': 'DELETE', 'access-control-request-headers': 'authorization' }
+
+test('by default any origin may read answers, errors included, and their important headers', async () => {
+  await using app = await startServer('*')
+  for (const path of ['/thing', '/nothing', '/%zz', '/broken']) {
+    const { headers } = await ask(app.url + path, { headers: { origin: evil } })
+    assert.equal(headers.get('access-control-allow-origin'), '*')
+    assert.equal(headers.get('access-control-expose-headers'), exposed)
+    assert.equal(headers.get('vary'), 'Origin')
+    assert.ok(!headers.has('access-control-allow-credentials'))
+  }
+})
+
+test('with a list, only its origins may read answers and get 204 to a preflight on any path, each with its own origin in the header', async () => {
+  await using app = await startServer(app1, app2)
+  for (const origin of [app1, app2]) {
+    for (const path of ['/thing', '/nothing']) {
+      const { headers } = await ask(app.url + path, { headers: { origin } })
+      assert.deepEqual([headers.get('access-control-allow-origin'), headers.get('vary')], [origin, 'Origin'])
+      const asked = { method: 'OPTIONS', headers: { origin, ...preflight } }
+      const { status, headers: allowed, body } = await ask(app.url + path, asked)
+      assert.deepEqual([status, body], [204, ''])
+      assert.equal(allowed.get('access-control-allow-origin'), origin)
+      assert.equal(allowed.get('access-control-allow-methods'), 'GET, HEAD, POST, PUT, PATCH, DELETE')
+      assert.equal(allowed.get('access-control-allow-headers'), 'authorization')
+      assert.ok(allowed.has('access-control-max-age') && allowed.has('x-request-id'))
+    }
+  }
+  const others = [evil, `${app1}.evil.example`, 'http://app.example', `${app1}:8443`, 'null'].map(origin => ({
+    origin,
+  }))
+  for (const headers of [...others, { origin: evil, ...preflight }, {}]) {
+    for (const path of ['/thing', '/nothing']) {
+      const method = 'access-control-request-method' in headers ? 'OPTIONS' : 'GET'
+      const answer = await ask(app.url + path, { method, headers })
+      assert.doesNotMatch([...answer.headers.keys()].join(), /access-control-allow/)
+      assert.equal(answer.headers.get('vary'), 'Origin')
+    }
+  }
+})
+
+test('a preflight allows the headers that it asks for, and otherwise those that the service reads', async () => {
+  await using app = await startServer('*')
+  const allowed = async (asked?: string) => {
+    const headers = { origin: app1, 'access-control-request-method': 'POST' }
+    const all = asked === undefined ? headers : { ...headers, 'access-control-request-headers': asked }
+    const { status, headers: answered } = await ask(`${app.url}/thing`, { method: 'OPTIONS', headers: all })
+    assert.equal(status, 204)
+    return answered.get('access-control-allow-headers')
+  }
+  const own = 'authorization, content-type, idempotency-key, if-match, if-none-match, x-request-id, traceparent'
+  assert.equal(await allowed(), own)
+  assert.equal(
+    await allowed('content-type,apollo-require-preflight, X-Apollo-Operation-Name'),
+    'content-type, apollo-require-preflight, x-apollo-operation-name',
+  )
+  const many = (count: number) => Array.from({ length: count }, (_, n) => `x-${n}`)
+  assert.equal(await allowed(many(50).join(',')), many(50).join(', '))
+  const long = 'x'.repeat(2000)
+  assert.equal(await allowed(long), long)
+  for (const asked of [many(51).join(','), `${long}x`, 'a b', 'a,,b', '', 'x(', 'é']) {
+    assert.equal(await allowed(asked), own, asked.slice(0, 20))
+  }
+})
 
 type App = Awaited<ReturnType<typeof startTestApp>>
 
@@ -106,18 +190,15 @@ describe('Under the open policy', () => {
     assert.equal((await ask(`${app.url}/users`)).body, before)
   })
 
-  it('a change from another site is refused without Origin, too, and a link from there works', async () => {
+  it('a change from another site is refused without Origin, too, and a link from there, the same site, and clients that are no browsers work', async () => {
     const elsewhere = { 'sec-fetch-site': 'cross-site' }
     assertRefusal(await post(elsewhere), 403, foreign)
     assertRefusal(await upgradeWith(app, { 'Sec-Fetch-Site': 'cross-site' }), 403, foreign)
     for (const method of ['GET', 'HEAD']) assert.equal((await ask(app.url, { method, headers: elsewhere })).status, 200)
-  })
-
-  it('clients that are no browsers, and pages of the same site, work as everywhere', async () => {
-    assert.equal((await post({})).status, 201)
     for (const site of ['same-origin', 'same-site', 'none']) {
       assert.equal((await post({ 'sec-fetch-site': site })).status, 201, site)
     }
+    assert.equal((await post({})).status, 201)
   })
 
   it('CORS_ORIGINS replaces the default, and loopback can be one of its origins', async () => {
@@ -144,16 +225,8 @@ describe('Under the open policy', () => {
     await using app = await startTestApp({ ...unlimited, ALLOWED_HOSTS: 'duet.example, box:8080,[fd00::1]' })
     const added = ['duet.example', 'Duet.Example.:80', 'duet.example:4000', 'box:8080', '[fd00::1]:4000', 'localhost']
     for (const host of added) assert.equal((await askAs(app, host)).status, 200, host)
-    const others = [
-      'box',
-      'box:8081',
-      'a.duet.example',
-      'duet.example:x',
-      'duet.example..',
-      'x@duet.example',
-      '[fd::2]',
-    ]
-    for (const host of others) assertRefusal(await askAs(app, host), 421)
+    const odd = ['box', 'box:8081', 'a.duet.example', 'duet.example:x', 'duet.example..', 'x@duet.example', '[fd::2]']
+    for (const host of odd) assertRefusal(await askAs(app, host), 421)
     const changed = { method: 'DELETE', headers: { origin: 'http://duet.example' } }
     assertRefusal(await ask(`${app.url}/users/1`, changed), 403)
     const own = { host: 'duet.example', origin: 'http://duet.example' }
@@ -161,14 +234,12 @@ describe('Under the open policy', () => {
   })
 })
 
-describe('Under the enforced policy', () => {
-  it('any host and any origin is served: tokens decide', async () => {
-    await using app = await startTestApp({ ...unlimited, ACCESS_POLICY: 'enforced' })
-    assert.equal((await askAs(app, 'evil.example', 'GET /')).status, 200)
-    const headers = { origin: 'http://evil.example', 'sec-fetch-site': 'cross-site' }
-    assertRefusal(await ask(`${app.url}/users/1`, { method: 'DELETE', headers }), 401)
-    const { status, headers: answered } = await ask(app.url, { headers })
-    assert.deepEqual([status, answered.get('access-control-allow-origin')], [200, '*'])
-    assert.equal((await upgradeWith(app, { Host: 'evil.example', Origin: 'http://evil.example' })).status, 101)
-  })
+test('under the enforced policy any host and any origin is served: tokens decide', async () => {
+  await using app = await startTestApp({ ...unlimited, ACCESS_POLICY: 'enforced' })
+  assert.equal((await askAs(app, 'evil.example', 'GET /')).status, 200)
+  const headers = { origin: 'http://evil.example', 'sec-fetch-site': 'cross-site' }
+  assertRefusal(await ask(`${app.url}/users/1`, { method: 'DELETE', headers }), 401)
+  const { status, headers: answered } = await ask(app.url, { headers })
+  assert.deepEqual([status, answered.get('access-control-allow-origin')], [200, '*'])
+  assert.equal((await upgradeWith(app, { Host: 'evil.example', Origin: 'http://evil.example' })).status, 101)
 })
