@@ -16,7 +16,7 @@ import { newRedisDatabase, redisMissing } from '../support/redis.ts'
 import { assertRefusal } from '../support/refusal.ts'
 import { createMember, createUser } from '../support/rest.ts'
 import { shared } from '../support/shared.ts'
-import { SocketClient } from '../support/sockets.ts'
+import { metricOf, SocketClient } from '../support/sockets.ts'
 import { waitUntil } from '../support/wait.ts'
 
 /** The value of one series, or `undefined` if there is none. */
@@ -119,11 +119,8 @@ test('connections to PostgreSQL in use, and reads and writes that wait for one, 
   await using app = await startTestAppOn(postgres, { DATABASE_POOL_MAX: '2', RATE_LIMIT_MAX: '0', THREADS: '1' })
   const becomes = (isExpected: (inUse: number, waiting: number) => boolean) =>
     waitUntil(async () => {
-      const { body } = await ask(`${app.url}/metrics`)
-      return isExpected(
-        series(body, 'duet_pool_connections_in_use') ?? Number.NaN,
-        series(body, 'duet_pool_waiting') ?? Number.NaN,
-      )
+      const inUse = await metricOf(app, 'duet_pool_connections_in_use')
+      return isExpected(inUse, await metricOf(app, 'duet_pool_waiting'))
     })
   await becomes((inUse, waiting) => inUse === 0 && waiting === 0)
   const holder = new pg.Client({ connectionString: app.database.location })

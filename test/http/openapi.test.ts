@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs'
 import { after, test } from 'node:test'
 import { promisify } from 'node:util'
 import { createConfig, lintFromString } from '@redocly/openapi-core'
-import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js'
+import { Ajv2020, type SchemaObject, type ValidateFunction } from 'ajv/dist/2020.js'
 import { orderBounds, orderStatuses } from '../../src/core/orders/order.ts'
 import { pageBounds } from '../../src/core/page.ts'
 import { mostCents } from '../../src/core/payments/payment.ts'
@@ -13,9 +13,9 @@ import { version } from '../../src/http/pages/home.ts'
 import { loggedSecret } from '../mail/mail-server.ts'
 import { registeredRoutes, startTestApp } from '../support/app.ts'
 import { ask, RawConnection, type RawResponse, type Served, sendRaw } from '../support/http.ts'
-import { logIn as tokenOf } from '../support/rest.ts'
+import { keyHeader, sendText, logIn as tokenOf } from '../support/rest.ts'
 import { codeIn } from './html.ts'
-import { examplesOf, type Operation, openApi, openApiFile, operations, type Schema } from './openapi.ts'
+import { examplesOf, type Operation, openApi, openApiFile, operations } from './openapi.ts'
 
 // Objects have only documented fields, in the examples and in real answers.
 const components = JSON.parse(JSON.stringify(openApi.components), (_key, value) =>
@@ -88,33 +88,27 @@ interface Request {
   readonly headers?: Readonly<Record<string, string>>
 }
 
-function send(url: string, name: string, { body, token, type, id = '1', query = '', key, headers: own }: Request = {}) {
-  const [method = '', path = ''] = name.split(' ')
-  const headers = {
-    ...(key !== undefined && { 'idempotency-key': key }),
-    ...(token !== undefined && { authorization: `Bearer ${token}` }),
-    ...(body !== undefined && { 'content-type': type ?? 'application/json' }),
-    ...own,
-  }
+function send(app: Served, name: string, { body, token, type, id = '1', query = '', key, headers }: Request = {}) {
   const text = typeof body === 'string' ? body : JSON.stringify(body)
-  return ask(url + path.replace(/\{\w+\}/, id) + query, {
-    method,
-    headers,
-    ...(text !== undefined && { body: text }),
-  })
+  const own = {
+    ...(type !== undefined && { 'content-type': type }),
+    ...(key !== undefined && keyHeader(key)),
+    ...headers,
+  }
+  return sendText(app, name.replace(/\{\w+\}/, id) + query, text, token, own)
 }
 
 /** Sends requests to an app, and checks that the answers are as documented. */
-function checkOn({ url }: Served, usual: Request = {}) {
+function checkOn(app: Served, usual: Request = {}) {
   return async (name: string, status: number, request?: Request): Promise<RawResponse> => {
-    const response = await send(url, name, { ...usual, ...request })
+    const response = await send(app, name, { ...usual, ...request })
     assertDocumented(name, status, response)
     return response
   }
 }
 
-async function logIn(url: string, email: string): Promise<string> {
-  const response = await send(url, 'POST /tokens', { body: { email, password: 'demo-password' } })
+async function logIn(app: Served, email: string): Promise<string> {
+  const response = await send(app, 'POST /tokens', { body: { email, password: 'demo-password' } })
   assertDocumented('POST /tokens', 200, response)
   return JSON.parse(response.body).token
 }
@@ -191,8 +185,8 @@ test('every operation has an example of each request and response body, and ever
 
 test('the fields and bounds of the document are those of the code', () => {
   const { User, UserInput, UserChanges, Order, OrderInput, OrderItem, PaymentInput } = openApi.components.schemas
-  const fieldsOf = (schema?: Schema) => schema?.properties ?? assert.fail()
-  const mostOf = (schema?: Schema) => schema?.maxLength ?? schema?.maximum
+  const fieldsOf = (schema?: SchemaObject) => schema?.properties ?? assert.fail()
+  const mostOf = (schema?: SchemaObject) => schema?.maxLength ?? schema?.maximum
   const fields = ['name', 'email', ...profileFields]
   assert.deepEqual(Object.keys(fieldsOf(User)).toSorted(), ['id', ...fields].toSorted())
   for (const input of [UserInput, UserChanges]) {
@@ -263,9 +257,9 @@ test('successful requests about users are answered as documented, and the exampl
   for (const path of ['/', '/health/live', '/health/ready', '/metrics', '/.well-known/jwks.json'])
     await check(`GET ${path}`, 200)
   for (const body of bodiesOf('POST /tokens')) await check('POST /tokens', 200, { body })
-  await check('POST /tokens', 200, { token: await logIn(app.url, 'grace@example.com') })
-  await check('DELETE /tokens', 204, { token: await logIn(app.url, 'grace@example.com') })
-  const token = await logIn(app.url, 'ada@example.com')
+  await check('POST /tokens', 200, { token: await logIn(app, 'grace@example.com') })
+  await check('DELETE /tokens', 204, { token: await logIn(app, 'grace@example.com') })
+  const token = await logIn(app, 'ada@example.com')
   await check('GET /users', 200, { token })
   for (const query of ['?limit=2&offset=2', '?after=2', '?email=ADA@example.com', '?q=AD'])
     await check('GET /users', 200, { query })
@@ -332,13 +326,13 @@ test('successful orders and payments are answered as documented, and the example
 
 test('refused orders and payments are answered as documented', async () => {
   await using app = await startTestApp({ DEMO_DATA: 'true', ACCESS_POLICY: 'enforced' })
-  const ada = await logIn(app.url, 'ada@example.com')
-  const grace = await logIn(app.url, 'grace@example.com')
+  const ada = await logIn(app, 'ada@example.com')
+  const grace = await logIn(app, 'grace@example.com')
   const check = checkOn(app, { token: ada })
   const operationsHere = tagged('Orders', 'Payments')
   assert.equal(operationsHere.length, 11)
   for (const name of operationsHere) {
-    assertDocumented(name, 401, await send(app.url, name))
+    assertDocumented(name, 401, await send(app, name))
     if (name.includes('{id}')) await check(name, 400, { id: '%zz' })
   }
   for (const name of operationsHere.filter(name => withStatus(404).includes(name))) {
@@ -369,8 +363,8 @@ test('refused orders and payments are answered as documented', async () => {
 test('requests that operations refuse are answered as documented', async () => {
   await using app = await startTestApp({ DEMO_DATA: 'true', ACCESS_POLICY: 'enforced', METRICS_TOKEN: 'secret' })
   const check = checkOn(app)
-  const grace = await logIn(app.url, 'grace@example.com')
-  const ada = await logIn(app.url, 'ada@example.com')
+  const grace = await logIn(app, 'grace@example.com')
+  const ada = await logIn(app, 'ada@example.com')
   const taken = { name: 'A', email: 'ada@example.com', password: 'demo-password' }
   await check('POST /tokens', 401, { body: { email: 'ada@example.com', password: 'wrong' } })
   await check('POST /tokens', 400, { body: {} })
@@ -383,7 +377,7 @@ test('requests that operations refuse are answered as documented', async () => {
   await check('DELETE /tokens', 401)
   await check('DELETE /tokens', 401, { token: 'dead' })
   await using closed = await startTestApp({ DEMO_DATA: 'true', SIGN_UP: 'closed' })
-  const member = await logIn(closed.url, 'grace@example.com')
+  const member = await logIn(closed, 'grace@example.com')
   for (const [status, token] of [[401], [403, member]] as const)
     await checkOn(closed)('POST /users', status, { body: taken, ...(token && { token }) })
   for (const name of withStatus(403).filter(name => name !== 'POST /users')) {
@@ -422,12 +416,12 @@ test('requests that are refused on every path are answered as documented', async
     assertDocumented(name, 417, await sendRaw(app.port, expecting), 'default')
   }
   for (const name of withStatus(401).filter(name => !/tokens|metrics/.test(name))) {
-    assertDocumented(name, 401, await send(app.url, name, { token: 'x' }))
+    assertDocumented(name, 401, await send(app, name, { token: 'x' }))
   }
   for (const name of withStatus(413)) {
     const key = 'k' // a key for the payment, because it is checked before the body
-    assertDocumented(name, 413, await send(app.url, name, { key, body: 'x'.repeat(4096) }))
-    assertDocumented(name, 415, await send(app.url, name, { key, body: 'x', type: 'text/plain' }))
+    assertDocumented(name, 413, await send(app, name, { key, body: 'x'.repeat(4096) }))
+    assertDocumented(name, 415, await send(app, name, { key, body: 'x', type: 'text/plain' }))
   }
 })
 
@@ -435,7 +429,7 @@ test('under maintenance, above the rate limit and with metrics off, requests are
   const health = /^GET \/health\//
   await using closed = await startTestApp({ MAINTENANCE: 'on' })
   for (const name of withStatus(503).filter(name => !health.test(name))) {
-    assertDocumented(name, 503, await send(closed.url, name))
+    assertDocumented(name, 503, await send(closed, name))
   }
   await using limited = await startTestApp({ RATE_LIMIT_PATHS: '/', LOG_LEVEL: 'error' })
   using connection = await RawConnection.open(limited.port)
@@ -444,9 +438,9 @@ test('under maintenance, above the rate limit and with metrics off, requests are
     for (let sent = 0; sent < 100; sent++) assert.ok((await connection.response()).status < 300)
   }
   assert.deepEqual(withStatus(429), [...operations.keys()])
-  for (const name of operations.keys()) assertDocumented(name, 429, await send(limited.url, name))
+  for (const name of operations.keys()) assertDocumented(name, 429, await send(limited, name))
   await using production = await startTestApp({ NODE_ENV: 'production' })
-  assertDocumented('GET /metrics', 404, await send(production.url, 'GET /metrics'))
+  assertDocumented('GET /metrics', 404, await send(production, 'GET /metrics'))
 })
 
 // Every documented status is tested here, except those that need an internal error or special timing, and every

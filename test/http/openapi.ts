@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import type { SchemaObject as Schema } from 'ajv'
 import { load } from 'js-yaml'
 
 export const openApiFile = join(import.meta.dirname, '..', '..', 'api', 'openapi.yaml')
@@ -10,19 +11,6 @@ export interface Media {
   readonly schema: Schema
   readonly example?: unknown
   readonly examples?: Named<{ readonly value: unknown }>
-}
-
-export interface Schema {
-  readonly default?: unknown
-  readonly enum?: readonly unknown[]
-  readonly minimum?: number
-  readonly maximum?: number
-  readonly minLength?: number
-  readonly maxLength?: number
-  readonly maxItems?: number
-  readonly pattern?: string
-  readonly items?: Schema
-  readonly properties?: Named<Schema>
 }
 
 export interface Parameter {

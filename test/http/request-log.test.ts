@@ -1,18 +1,74 @@
 import assert from 'node:assert/strict'
 import { DatabaseSync } from 'node:sqlite'
-import { describe, it } from 'node:test'
+import { describe, it, test } from 'node:test'
 import { setTimeout as pause } from 'node:timers/promises'
 import pg from 'pg'
 import type { Wait } from '../../src/lib/waits.ts'
 import { execute } from '../faults/execute.ts'
-import { startTestApp, startTestAppOn } from '../support/app.ts'
+import { startTestApp, startTestAppOn, startTestServer } from '../support/app.ts'
 import { engineKinds, postgres, sqlite, type TestDatabase } from '../support/engines.ts'
 import { query, read } from '../support/graphql.ts'
 import { ask, RawConnection, type Served, sendRaw } from '../support/http.ts'
+import { freePort } from '../support/ports.ts'
+import { serveDuet } from '../support/process.ts'
 import { RedisServer, redisMissing } from '../support/redis.ts'
 import { createMember, logIn, send, sendText } from '../support/rest.ts'
 import { metricOf, SocketClient } from '../support/sockets.ts'
 import { waitUntil } from '../support/wait.ts'
+
+test('in production the process prints only log lines to stdout, each of them JSON, and nothing to stderr', async () => {
+  await using duet = serveDuet({ THREADS: '1', NODE_ENV: 'production' })
+  await waitUntil(() => duet.stdout.includes('Listening at'))
+  const [, url] = /Listening at (http:[^ ,"]+)/.exec(duet.stdout) ?? []
+  for (const path of ['/health/ready', '/nothing']) await ask(url + path)
+  await waitUntil(() => duet.stdout.split('"msg":"answered"').length === 3)
+  duet.child.kill('SIGTERM')
+  const { code, stdout, stderr } = await duet.outcome()
+  assert.deepEqual({ code, stderr }, { code: 0, stderr: '' })
+  const lines = stdout.trimEnd().split('\n')
+  assert.deepEqual(
+    lines.map(line => (JSON.parse(line) as { msg: string }).msg.replace(/ at http.+/, '')),
+    ['Listening', 'answered', 'answered', 'stopping', 'stopped'],
+  )
+})
+
+test('the service keeps running if the reader of its stdout goes away, even before the greeting', async () => {
+  const port = await freePort()
+  await using duet = serveDuet({ PORT: String(port) })
+  duet.child.stdout?.destroy()
+  const isReady = () => ask(`http://127.0.0.1:${port}/health/ready`).then(({ status }) => status === 200)
+  await waitUntil(() => isReady().catch(() => false))
+  for (let times = 0; times < 20; times++) assert.ok(await isReady())
+  duet.child.kill('SIGTERM')
+  const { code, stderr } = await duet.outcome()
+  assert.deepEqual({ code, stderr }, { code: 0, stderr: '' })
+})
+
+test('a log line has a bounded length, whatever a client sends or an error contains', async () => {
+  const long = 'x'.repeat(1_000_000)
+  await using server = await startTestServer(fastify => {
+    fastify.get('/things/:id', () => ({ ok: true }))
+    const causes = Array.from({ length: 10 }, () => long)
+    fastify.get('/fault', () =>
+      Promise.reject(causes.reduce((cause, text) => new Error(text, { cause }), new Error(long))),
+    )
+    fastify.get('/text', () => Promise.reject(long))
+    fastify.get('/object', () => Promise.reject({ toString: null }))
+  })
+  const many = 'x'.repeat(3_000)
+  const head = `User-Agent: ${many}\r\nX-Request-Id: ${many}\r\nTraceparent: 00-${many}\r\nReferer: /\r\n`
+  for (const path of [`/things/${many}`, `/${many}`, '/fault', '/text', '/object']) {
+    const { status } = await sendRaw(server.port, `GET ${path} HTTP/1.1\r\nHost: localhost\r\n${head}\r\n`)
+    assert.equal(status, path.startsWith('/things') ? 200 : path.length > 100 ? 404 : 500, path.slice(0, 20))
+  }
+  await sendRaw(server.port, `${many} / HTTP/1.1\r\n\r\n`)
+  await waitUntil(() => server.logs.filter(({ msg }) => msg === 'answered').length === 5)
+  assert.equal(server.logs.filter(({ level }) => level === 50).length, 3)
+  for (const line of server.logs) {
+    const { length } = JSON.stringify(line)
+    assert.ok(length < (line.level === 50 ? 30_000 : 500), `${length} characters: ${line.msg}`)
+  }
+})
 
 type Line = Readonly<Record<string, unknown>>
 
@@ -56,16 +112,10 @@ describe('the log', () => {
     assert.ok(Number(byWatch?.events) >= 1 && Number(byWatch?.bytes) > 50)
     const sent = { msg: 'operation ended', ...from }
     const bytes = Buffer.byteLength(JSON.stringify({ id: 'operation-1', type: 'next', payload: { data } }))
+    const written = { operation: 'Write', fields: 'createPost,__typename', status: 200 }
     const over = { msg: 'answered', client: from.client, method: 'POST', path: '/graphql' }
     const expected = [
-      {
-        ...over,
-        ...from,
-        operation: 'Write',
-        fields: 'createPost,__typename',
-        status: 200,
-        bytes: Buffer.byteLength(body),
-      },
+      { ...over, ...from, ...written, bytes: Buffer.byteLength(body) },
       { ...over, status: 400 },
       { ...over, ...from, method: 'GET', path: `/users/${user}`, status: 200 },
       { ...sent, operation: 'Read', fields: 'posts,me', outcome: 'ok', bytes },
@@ -122,27 +172,28 @@ describe('the log', () => {
       await send(app, 'POST /tokens', { email, password: `${secret} wrong` })
       await send(app, 'GET /users/me', undefined, secret)
       await ask(`${app.url}/graphql?query={${secret}}&variables=${secret}`, { headers: { origin: `http://${secret}` } })
-      const head = Object.entries({ host: 'localhost', ...own }).map(([name, value]) => `${name}: ${value}\r\n`)
-      const paths = [
+      const fields = Object.entries({ host: 'localhost', ...own }).map(([name, value]) => `${name}: ${value}\r\n`)
+      const head = fields.join('')
+      const targets = [
         `/%0a%7B%22${secret}@`,
         `/users;a=${secret}`,
         `http://u:${secret}@h/users`,
         `/users#${secret}`,
         '/%zz',
       ]
-      for (const bytes of [
-        ...paths.map(path => `GET ${path}?${secret} HTTP/1.1\r\n${head.join('')}\r\n`),
-        `POST /users?${secret} HTTP/1.1\r\n${head.join('')}Content-Type: application/json\r\nContent-Length: 9\r\n\r\n{"sesame"`,
-        `POST /users?${secret} HTTP/1.1\r\n${head.join('')}Content-Type: ${secret}/x\r\nContent-Length: 2\r\n\r\n{}`,
-        `POST /users?${secret} HTTP/1.1\r\n${head.join('')}Content-Length: 99999999\r\n\r\n`,
-        `POST /users?${secret} HTTP/1.1\r\n${head.join('')}Expect: ${secret}\r\n\r\n`,
-        `POST /users?${secret} HTTP/1.1\r\n${head.join('')}Transfer-Encoding: chunked\r\n\r\n${secret}\r\n`,
-        `${secret}\r\n\r\n`,
-        `CONNECT ${secret}:1 HTTP/1.1\r\n${head.join('')}\r\n`,
-      ])
-        await sendRaw(app.port, bytes)
+      const posts = [
+        'Content-Type: application/json\r\nContent-Length: 9\r\n\r\n{"sesame"',
+        `Content-Type: ${secret}/x\r\nContent-Length: 2\r\n\r\n{}`,
+        'Content-Length: 99999999\r\n\r\n',
+        `Expect: ${secret}\r\n\r\n`,
+        `Transfer-Encoding: chunked\r\n\r\n${secret}\r\n`,
+      ]
+      for (const target of targets) await sendRaw(app.port, `GET ${target}?${secret} HTTP/1.1\r\n${head}\r\n`)
+      for (const rest of posts) await sendRaw(app.port, `POST /users?${secret} HTTP/1.1\r\n${head}${rest}`)
+      await sendRaw(app.port, `${secret}\r\n\r\n`)
+      await sendRaw(app.port, `CONNECT ${secret}:1 HTTP/1.1\r\n${head}\r\n`)
       using connection = await RawConnection.open(app.port)
-      connection.write(`POST /users?${secret} HTTP/1.1\r\n${head.join('')}Content-Length: 99\r\n\r\n{"${secret}":`)
+      connection.write(`POST /users?${secret} HTTP/1.1\r\n${head}Content-Length: 99\r\n\r\n{"${secret}":`)
       connection.reset()
       await waitUntil(() => app.logs.some(({ msg }) => msg === 'the client disconnected before the answer was sent'))
       const texts = [

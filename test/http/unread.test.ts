@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
-import { connect, type Socket } from 'node:net'
+import { connect } from 'node:net'
 import { describe, test } from 'node:test'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { FastifyInstance } from 'fastify'
@@ -23,43 +23,25 @@ const stalledMs = 400
 const upgrade = 'Connection: Upgrade\r\nUpgrade: websocket\r\n'
 
 /** A client that reads only when the test tells it to. */
-class Reader implements Disposable {
-  readonly socket: Socket
-  read = 0
-  closed = false
-
-  static async open(port: number, more = '', headers = ''): Promise<Reader> {
-    const reader = new Reader(connect({ port, host: '127.0.0.1' }))
-    await once(reader.socket, 'connect')
-    reader.socket.write(`GET /large HTTP/1.1\r\nHost: x\r\n${headers}\r\n${more}`)
-    return reader
+async function openReader(port: number, more = '', headers = '') {
+  const socket = connect({ port, host: '127.0.0.1' }).on('error', () => {})
+  await once(socket, 'connect')
+  socket.write(`GET /large HTTP/1.1\r\nHost: x\r\n${headers}\r\n${more}`)
+  const chunks = socket.iterator({ destroyOnReturn: false })
+  const reader = {
+    socket,
+    read: 0,
+    /** Reads this many bytes, or all bytes until the connection ends, by a reset too. */
+    async take(bytes: number): Promise<void> {
+      for (const goal = reader.read + bytes; reader.read < goal; ) {
+        const { value, done } = await chunks.next().catch(() => ({ value: undefined, done: true }))
+        if (done) break
+        reader.read += value.length
+      }
+    },
+    [Symbol.dispose]: () => void socket.destroy(),
   }
-
-  private constructor(socket: Socket) {
-    this.socket = socket
-    socket.on('error', () => {}).pause()
-    socket.on('data', chunk => {
-      this.read += chunk.length
-      socket.emit('news')
-    })
-    socket.on('close', () => {
-      this.closed = true
-      socket.emit('news')
-    })
-  }
-
-  /** Reads this many bytes, or all bytes until the connection ends. */
-  async take(bytes: number): Promise<void> {
-    const goal = this.read + bytes
-    this.socket.resume()
-    // Not `once` from node:events, because it would throw when the connection is reset.
-    while (this.read < goal && !this.closed) await new Promise(resolve => this.socket.once('news', resolve))
-    this.socket.pause()
-  }
-
-  [Symbol.dispose](): void {
-    this.socket.destroy()
-  }
+  return reader
 }
 
 async function start(unread: Unread, register: (server: FastifyInstance) => void = () => {}) {
@@ -83,7 +65,7 @@ describe('a client that does not read', () => {
     const unread = new Unread(mostUnread, stalledMs)
     await using server = await start(unread)
     const begun = performance.now()
-    using reader = await Reader.open(server.port)
+    using reader = await openReader(server.port)
     await waitUntil(() => unread.bytes > 0)
     assert.equal(unread.bytes, size)
     await waitUntil(() => server.lifecycle.connections.size === 0)
@@ -97,7 +79,7 @@ describe('a client that does not read', () => {
     await using server = await start(new Unread(mostUnread, stalledMs))
     server.server.server.headersTimeout = stalledMs
     // The beginning of a second request, whose rest comes bit by bit.
-    using reader = await Reader.open(server.port, 'GET / HTTP/1.1\r\nX-Long: ')
+    using reader = await openReader(server.port, 'GET / HTTP/1.1\r\nX-Long: ')
     await within(reader.take(size / 24), 'a part of it')
     while (server.lifecycle.connections.size > 0) {
       reader.socket.write('x')
@@ -108,7 +90,7 @@ describe('a client that does not read', () => {
   test('a client that asks another route for a WebSocket and does not read the answer is disconnected, and does not keep the server from stopping', async () => {
     for (const unread of [new Unread(mostUnread, stalledMs), new Unread()]) {
       await using server = await start(unread)
-      using _reader = await Reader.open(server.port, '', upgrade)
+      using _reader = await openReader(server.port, '', upgrade)
       await waitUntil(() => unread.bytes === size)
       if (unread.stalledMs === stalledMs) {
         await waitUntil(() => server.lifecycle.connections.size === 0)
@@ -120,30 +102,27 @@ describe('a client that does not read', () => {
 
 test('a client that reads slowly but steadily gets all of its answer, however long it takes', async () => {
   await using server = await start(new Unread(mostUnread, stalledMs))
-  using reader = await Reader.open(server.port)
+  using reader = await openReader(server.port)
   const begun = performance.now()
-  while (reader.read < size && !reader.closed) {
+  while (reader.read < size && !reader.socket.closed) {
     await within(reader.take(Math.min(size / 30, size - reader.read)), 'bytes')
     await pause(stalledMs / 8)
   }
   assert.ok(performance.now() - begun > 3 * stalledMs)
-  assert.deepEqual([server.cuts(), reader.closed], [0, false])
+  assert.deepEqual([server.cuts(), reader.socket.closed], [0, false])
 })
 
 test('connections without unread data are kept: idle ones, and ones that wait for an answer', async () => {
   const go = Promise.withResolvers<void>()
   await using server = await start(new Unread(mostUnread, stalledMs), fastify => {
-    fastify.get('/slow', async () => {
-      await go.promise
-      return {}
-    })
+    fastify.get('/slow', () => go.promise.then(() => ({})))
   })
   const slow = ask(`${server.url}/slow`)
-  using idle = await Reader.open(server.port)
+  using idle = await openReader(server.port)
   await within(idle.take(size), 'all of it')
   await waitUntil(() => server.lifecycle.requestsInFlight === 1)
   await pause(2 * stalledMs)
-  assert.deepEqual([idle.closed, server.cuts()], [false, 0])
+  assert.deepEqual([idle.socket.closed, server.cuts()], [false, 0])
   go.resolve()
   assert.equal((await slow).status, 200)
 })
@@ -156,7 +135,7 @@ test('while clients leave more than 256 MiB unread, large answers are refused wi
     fastify.get('/own-errors', { errorHandler: ({ message }) => ({ errors: [{ message }] }) }, () => content)
   })
   using readers = new DisposableStack()
-  const two = [1, 2].map(async () => readers.use(await Reader.open(server.port)))
+  const two = [1, 2].map(async () => readers.use(await openReader(server.port)))
   const [first] = await Promise.all(two)
   await waitUntil(() => unread.bytes === 2 * size)
   const refused = await ask(`${server.url}/large`)
