@@ -1,15 +1,17 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import type { FastifyInstance } from 'fastify'
+import { setImmediate as turn } from 'node:timers/promises'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { pipelineLength } from '../../src/http/connections.ts'
 import { startTestApp, startTestServer } from '../support/app.ts'
-import { ask, RawConnection } from '../support/http.ts'
+import { ask, RawConnection, sendRaw } from '../support/http.ts'
 import { assertRefusal } from '../support/refusal.ts'
 import { upgradeLines } from '../support/sockets.ts'
 import { waitUntil, within } from '../support/wait.ts'
 
 const get = (path: string, head = '') => `GET ${path} HTTP/1.1\r\nHost: localhost\r\n${head}\r\n`
-const post = 'POST /echo HTTP/1.1\r\nHost: x\r\nX-Request-Id: mine-1\r\nContent-Type: application/json\r\n'
+const json = 'Host: x\r\nX-Request-Id: mine-1\r\nContent-Type: application/json\r\n'
+const post = `POST /echo HTTP/1.1\r\n${json}`
 
 /** A server whose answers to `/slow` wait for the test. It records the requests that it started, in order. */
 async function start(prepare: (server: FastifyInstance) => void = () => {}) {
@@ -107,6 +109,107 @@ describe('Timeouts', () => {
     await using running = await startTestServer(() => {})
     const { headersTimeout, requestTimeout, keepAliveTimeout } = running.server.server
     assert.deepEqual([headersTimeout, requestTimeout, keepAliveTimeout], [10_000, 30_000, 72_000])
+  })
+})
+
+const smuggled = get('/smuggled')
+const chunked = `${post}Transfer-Encoding: chunked\r\n\r\n`
+const chunks = '2;x\r\n{}\r\n0\r\n\r\n'
+
+const lengths = ['2\r\nContent-Length: 3', '2\r\nContent-Length: 2', '2, 2', '+2', '0x2', '9'.repeat(23)]
+const codings = [
+  ...['gzip, chunked', 'chunked, gzip', 'xchunked', 'identity', 'chunked\r\nTransfer-Encoding: identity'],
+  ...['\r\n chunked', 'chunked\r\nContent-Length: 4'],
+]
+const fields = [
+  ...['A: b\r\n c', 'A: b\r\n\tc', 'A: b\0c', 'A: b\rB: c', 'Host: y', 'Transfer-Encoding: identity'],
+  'Content-Length: 4\r\nTransfer-Encoding: chunked',
+]
+/** The same request with a bare LF instead of one of its line ends, for each of them. */
+const whole = `${chunked.replace('Host', 'A:\r\nHost')}${chunks}`
+const bare = Array.from(whole.matchAll(/\r/g), ({ index }) => whole.slice(0, index) + whole.slice(index + 1))
+
+/** Requests that two programs may interpret differently, or that no program should accept. */
+const malformed: readonly (string | Uint8Array)[] = [
+  ...lengths.map(length => `${post}Content-Length: ${length}\r\n\r\n{}${smuggled}`),
+  ...codings.map(coding => `${post}Transfer-Encoding: ${coding}\r\n\r\n${chunks}`),
+  `${post}Content-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n${chunks}${smuggled}`,
+  `${post}Transfer-Encoding : chunked\r\n\r\n${chunks}`,
+  `POST /a HTTP/1.0\r\n${json}Transfer-Encoding: chunked\r\n\r\n${chunks}${smuggled}`,
+  ...bare,
+  whole.replaceAll('\r', ''),
+  ...fields.map(field => `GET /a HTTP/1.1\r\nHost: x\r\n${field}\r\n\r\n${smuggled}`),
+  'GET /a HTTP/1.1\r\n Host: x\r\n\r\n',
+  'GET /a HTTP/1.1\r\n\r\n',
+  `${chunked}2\r\n{}\r\n0\r\nContent-Length: 5\r\n\r\n`,
+  ...['FFFFFFFFFFFFFFFFF', '-2'].map(size => `${chunked}${size}\r\n{}\r\n0\r\n\r\n`),
+  ...['GET /a HTTP/1.2', 'FOO /a HTTP/1.1', 'get /a HTTP/1.1'].map(line => `${line}\r\nHost: x\r\n\r\n`),
+  Uint8Array.of(0, 1, 2, 0xff, 0xfe, 13, 10, 13, 10),
+  Buffer.from('1603010200010001fc0303', 'hex'), // the start of TLS
+  'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n', // the preface of HTTP/2
+  Buffer.from('GET /th\xff HTTP/1.1\r\nHost: x\r\n\r\n', 'latin1'),
+]
+
+const otherwiseRefused: readonly (readonly [status: number, bytes: string])[] = [
+  [431, `GET /a HTTP/1.1\r\nHost: x\r\nA: ${'a'.repeat(20_000)}\r\n\r\n`],
+  [431, `GET /a HTTP/1.1\r\nHost: x\r\n${'A: b\r\n'.repeat(3_500)}\r\n`],
+  [431, `GET /${'a'.repeat(20_000)} HTTP/1.1\r\nHost: x\r\n\r\n`],
+  [431, `${chunked}2\r\n{}\r\n0\r\nA: ${'a'.repeat(20_000)}\r\n\r\n`],
+  [413, `${chunked}2;${'a'.repeat(20_000)}\r\n{}\r\n0\r\n\r\n`],
+  [417, `${post}Expect: x\r\nContent-Length: 2\r\n\r\n{}`],
+  [505, `GET /a HTTP/2.0\r\nHost: x\r\n\r\n${smuggled}`],
+  [505, 'GET /a HTTP/0.9\r\n\r\n'],
+  [501, 'CONNECT thing:80 HTTP/1.1\r\nHost: x\r\n\r\n'],
+]
+
+describe('Requests on the wire:', () => {
+  it('what is doubtful or too large is refused with its status, nothing is executed, and the connection is closed', async () => {
+    await using server = await start()
+    for (const [status, bytes] of [...malformed.map(each => [400, each] as const), ...otherwiseRefused]) {
+      const what = String(bytes).slice(0, 200)
+      using connection = await RawConnection.open(server.port)
+      connection.write(bytes)
+      const response = await connection.response()
+      assert.equal(response.status, status, what)
+      assertRefusal(response, status)
+      assert.equal(response.headers.get('connection'), 'close', what)
+      assert.equal(await connection.closed(), '', `${what}: there was a second answer`)
+      const executed = [...server.received, ...server.begun.filter(url => url !== '/echo')]
+      assert.deepEqual([connection.wasReset, executed], [false, []], what)
+      assert.ok(!server.logs.some(line => Number(line.level) > 30), what)
+    }
+  })
+
+  it('HTTP/1.0 without Host, a header named __proto__ and Expect: 100-continue are served as usual', async () => {
+    await using server = await start(fastify => {
+      const inspect = ({ headers }: FastifyRequest) => Object.getPrototypeOf(headers) === Object.prototype
+      fastify.get('/headers', request => ({ plain: inspect(request), polluted: 'x' in {} }))
+    })
+    const names = ['__proto__', 'constructor', 'prototype', 'toString'].map(name => `${name}: x\r\n`).join('')
+    const named = await sendRaw(server.port, `GET /headers HTTP/1.1\r\nHost: x\r\n${names}\r\n`)
+    assert.deepEqual([named.status, JSON.parse(named.body)], [200, { plain: true, polluted: false }])
+    assert.equal((await sendRaw(server.port, 'GET /a HTTP/1.0\r\n\r\n')).status, 200)
+    using connection = await RawConnection.open(server.port)
+    connection.write(`${post}Expect: 100-continue\r\nContent-Length: 2\r\n\r\n`)
+    assert.equal((await connection.response()).status, 100)
+    connection.write('{}')
+    assert.equal((await connection.response()).status, 200)
+  })
+
+  it('a refused client that continues sending is read for a second, so that it gets the response and not a reset, and then disconnected', async t => {
+    await using server = await start()
+    using connection = await RawConnection.open(server.port)
+    t.mock.timers.enable({ apis: ['setTimeout'] })
+    connection.write('rubbish\r\n\r\n')
+    assertRefusal(await connection.response(), 400)
+    const [socket] = server.lifecycle.connections
+    connection.write('more rubbish')
+    while (!socket?.destroyed && (socket?.bytesRead ?? 0) <= 20) await turn()
+    t.mock.timers.tick(999)
+    assert.equal(socket?.destroyed, false)
+    t.mock.timers.tick(1)
+    t.mock.timers.reset()
+    await waitUntil(() => server.lifecycle.connections.size === 0)
   })
 })
 

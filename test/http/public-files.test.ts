@@ -37,7 +37,7 @@ describe('The files of PUBLIC_DIR', () => {
 
   const get = (path: string, headers: Readonly<Record<string, string>> = {}) => ask(app.url + path, { headers })
 
-  it('are served below /app/ with their types', async () => {
+  it('are served below /app/ with their types, and a folder without a slash at its end leads there', async () => {
     const expected = {
       '/app/': [index, 'text/html; charset=utf-8'],
       '/app/index.html?x=1': [index, 'text/html; charset=utf-8'],
@@ -54,6 +54,8 @@ describe('The files of PUBLIC_DIR', () => {
       assert.equal(headers.get('x-content-type-options'), 'nosniff')
       assert.equal(headers.get('content-security-policy'), undefined) // a page decides itself what it may load
     }
+    for (const [path, to] of Object.entries({ '/app': 'app/', '/app/sub': '/app/sub/' }))
+      assert.equal((await get(path)).headers.get('location'), to)
   })
 
   it('are checked by browsers each time, which get them again only after a change', async () => {
@@ -66,11 +68,6 @@ describe('The files of PUBLIC_DIR', () => {
     assert.deepEqual([head.status, head.headers.get('content-length'), head.body], [200, String(index.length), ''])
     const part = await get('/app/large.txt', { range: 'bytes=1-3' })
     assert.deepEqual([part.status, part.body], [206, 'xxx'])
-  })
-
-  it('are found by names without a slash at the end of a folder', async () => {
-    const moved = async (path: string) => (await get(path)).headers.get('location')
-    assert.deepEqual([await moved('/app'), await moved('/app/sub')], ['app/', '/app/sub/'])
   })
 
   it('end at the folder: no name or link leads out of it, nor to a hidden file', async () => {

@@ -2,11 +2,12 @@ import assert from 'node:assert/strict'
 import { EventEmitter } from 'node:events'
 import type { Socket } from 'node:net'
 import { test } from 'node:test'
+import { readConfig } from '../../src/config.ts'
 import { mostIgnored } from '../../src/http/bodies.ts'
 import { clientKey, TrustedProxies } from '../../src/http/client-address.ts'
 import { Connections } from '../../src/http/connections.ts'
-import { RequestsAtOnce } from '../../src/lib/requests-at-once.ts'
 import { MemoryLimits } from '../../src/limits/memory-limits.ts'
+import { rateLimitOf } from '../../src/wiring/limiters.ts'
 import { startTestApp, startTestServer } from '../support/app.ts'
 import { TestClock } from '../support/clock.ts'
 import { RawConnection, sendRaw } from '../support/http.ts'
@@ -140,14 +141,9 @@ async function startSlow({ exempt = 1, proxy = [] as readonly string[] } = {}) {
   const clock = new TestClock()
   const proxies = new TrustedProxies(proxy)
   const limits = new MemoryLimits(clock)
-  const rateLimit = {
-    limiter: limits.limiter('requests', 1, 60_000),
-    exempt: limits.limiter('exempt', exempt, 60_000),
-    atOnce: new RequestsAtOnce(100),
-    paths: ['/limited'],
-    proxies,
-    refused: limits.refusedClients(),
-  }
+  const config = readConfig({ RATE_LIMIT_MAX: '1', RATE_LIMIT_PATHS: '/limited' })
+  const usual = rateLimitOf(config, limits, limits, proxies) ?? assert.fail()
+  const rateLimit = { ...usual, exempt: limits.limiter('exempt', exempt, 60_000) }
   const server = await startTestServer(
     fastify => {
       fastify.get('/slow', () => new Promise<never>(() => {}))

@@ -16,7 +16,7 @@ import { TestClock } from '../support/clock.ts'
 import { read } from '../support/graphql.ts'
 import { RawConnection } from '../support/http.ts'
 import { SocketClient } from '../support/sockets.ts'
-import { testTimeoutMs, waitUntil, within } from '../support/wait.ts'
+import { testTimeoutMs, waitUntil } from '../support/wait.ts'
 
 const limits = new MemoryLimits(new TestClock())
 const proxies = new TrustedProxies([])
@@ -32,14 +32,9 @@ async function start(proxies = new TrustedProxies([])) {
     begun.push(name)
     return new Promise<string>(resolve => ends.set(name, resolve))
   }
-  const rateLimit = {
-    limiter: limits.limiter('requests', 1000, 60_000),
-    exempt: limits.limiter('exempt', 1000, 60_000),
-    atOnce: new RequestsAtOnce(2, 10 * testTimeoutMs),
-    paths: ['/limited'],
-    proxies,
-    refused: limits.refusedClients(),
-  }
+  const config = readConfig({ RATE_LIMIT_MAX: '1000', RATE_LIMIT_PATHS: '/limited' })
+  const usual = rateLimitOf(config, limits, limits, proxies) ?? assert.fail()
+  const rateLimit = { ...usual, atOnce: new RequestsAtOnce(2, 10 * testTimeoutMs) }
   const server = await startTestServer(
     fastify => {
       fastify.get('/limited/:name', hold)
@@ -59,11 +54,7 @@ async function start(proxies = new TrustedProxies([])) {
     await waitUntil(() => server.lifecycle.requestsInFlight === arrived)
     return connection
   }
-  const hasBegun = (...names: string[]) =>
-    within(
-      waitUntil(() => names.join() === begun.join()),
-      `${names}`,
-    )
+  const hasBegun = (...names: string[]) => waitUntil(() => names.join() === begun.join())
   const end = (name: string, answer = 'done') => ends.get(name)?.(answer)
   const stop = async () => {
     connections.dispose()

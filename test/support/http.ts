@@ -106,6 +106,8 @@ export interface Asked {
   readonly method?: string
   readonly headers?: Readonly<Record<string, string>>
   readonly body?: string | Uint8Array
+  /** Any of the addresses of this machine. */
+  readonly localAddress?: string
 }
 
 /**
@@ -116,7 +118,7 @@ export function ask(url: string, asked: Asked = {}): Promise<RawResponse> {
   return within(askNow(url, asked), `an answer to ${asked.method ?? 'GET'} ${url.slice(0, 200)}`)
 }
 
-async function askNow(url: string, { method = 'GET', headers, body }: Asked): Promise<RawResponse> {
+async function askNow(url: string, { method = 'GET', headers, body, localAddress }: Asked): Promise<RawResponse> {
   const all = {
     accept: '*/*',
     'accept-encoding': 'gzip, deflate',
@@ -124,7 +126,7 @@ async function askNow(url: string, { method = 'GET', headers, body }: Asked): Pr
     ...headers,
     ...(body !== undefined && { 'content-length': Buffer.byteLength(body) }),
   }
-  const sent = request(url, { method, headers: all, joinDuplicateHeaders: true })
+  const sent = request(url, { method, headers: all, joinDuplicateHeaders: true, localAddress })
   sent.on('error', () => {}) // after the answer it does not count, and before it the next line reports it
   sent.end(body)
   const [response]: IncomingMessage[] = await once(sent, 'response')
