@@ -60,7 +60,6 @@ test('answers with an ETag may be kept by the client alone, which must ask befor
   const expected: Readonly<Record<string, string>> = {
     '/health/live': 'no-cache',
     '/health/ready': 'no-cache',
-    '/docs': 'no-cache',
     '/openapi.json': 'no-cache',
     '/.well-known/jwks.json': 'public, max-age=300',
   }

@@ -1,11 +1,10 @@
 import assert from 'node:assert/strict'
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
-import { describe, it, test } from 'node:test'
+import { test } from 'node:test'
 import { renderMarkdown } from '../../src/http/pages/markdown.ts'
 import { startTestApp } from '../support/app.ts'
 import { ask } from '../support/http.ts'
-import { shared } from '../support/shared.ts'
 import { codeIn } from './html.ts'
 import { operations } from './openapi.ts'
 
@@ -55,20 +54,17 @@ test('every file of the documentation is a page and can be searched, no link is 
   }
 })
 
-describe('The documentation', () => {
-  const app = shared(() => startTestApp())
-
-  it('/docs/api shows every operation with its parameters and answers, and lists all of them', async () => {
-    const { body } = await ask(`${app.url}/docs/api`)
-    for (const [name, { operationId, parameters, responses }] of operations) {
-      const begin = body.indexOf(`<form class="operation" data-method="${name.replace(' ', '" data-path="')}">`)
-      const form = body.slice(begin, body.indexOf('</form>', begin))
-      for (const part of [operationId, ...parameters.map(each => `${operationId}-${each.name}`)])
-        assert.ok(form.includes(` id="${part}"`), `${name}: ${part}`)
-      for (const status of Object.keys(responses)) assert.match(form, new RegExp(`<(b|td)>${status}<`), name)
-      assert.ok(body.includes(`<a href="#${operationId}"><code>${name}</code></a>`), name)
-    }
-  })
+test('/docs/api shows every operation with its parameters and answers, and lists all of them', async () => {
+  await using app = await startTestApp()
+  const { body } = await ask(`${app.url}/docs/api`)
+  for (const [name, { operationId, parameters, responses }] of operations) {
+    const begin = body.indexOf(`<form class="operation" data-method="${name.replace(' ', '" data-path="')}">`)
+    const form = body.slice(begin, body.indexOf('</form>', begin))
+    for (const part of [operationId, ...parameters.map(each => `${operationId}-${each.name}`)])
+      assert.ok(form.includes(` id="${part}"`), `${name}: ${part}`)
+    for (const status of Object.keys(responses)) assert.match(form, new RegExp(`<(b|td)>${status}<`), name)
+    assert.ok(body.includes(`<a href="#${operationId}"><code>${name}</code></a>`), name)
+  }
 })
 
 test('Markdown becomes HTML: headings with anchors, escaped code, tables, and links between files', async () => {

@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
-import { Agent, get } from 'node:http'
 import { PassThrough } from 'node:stream'
 import { describe, test } from 'node:test'
 import { setImmediate as turn } from 'node:timers/promises'
@@ -312,16 +311,13 @@ describe('a process that gets a stop signal', () => {
   test('SIGINT stops like SIGTERM, and clients that keep sending meanwhile never get a reset', async () => {
     await using duet = serveDuet({ DRAIN_MS: '500', LOG_LEVEL: 'warn', RATE_LIMIT_MAX: '0' })
     const { url } = await duet.address()
-    const agent = new Agent({ keepAlive: true })
     const seen = new Map<string, number>()
     const note = (what: string) => seen.set(what, (seen.get(what) ?? 0) + 1)
     const outcomeOfOne = () =>
-      new Promise<string>(resolve => {
-        get(`${url}/health/live`, { agent }, response => {
-          response.resume().once('end', () => resolve(String(response.statusCode)))
-          response.once('error', error => resolve(`answer: ${error.message}`))
-        }).once('error', error => resolve('code' in error ? String(error.code) : error.message))
-      })
+      ask(`${url}/health/live`).then(
+        ({ status }) => String(status),
+        error => String(error.code ?? error.message),
+      )
     const keepSending = async () => {
       for (let what = ''; what !== 'ECONNREFUSED'; note(what)) what = await outcomeOfOne()
     }
@@ -330,7 +326,6 @@ describe('a process that gets a stop signal', () => {
     duet.child.kill('SIGINT')
     assert.equal((await duet.outcome()).code, 0)
     await Promise.all(clients)
-    agent.destroy()
     assert.deepEqual([...seen.keys()].sort(), ['200', 'ECONNREFUSED'], JSON.stringify([...seen]))
   })
 })
