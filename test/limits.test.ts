@@ -109,8 +109,8 @@ const tests: Readonly<Record<string, string | readonly string[]>> = {
     'graphql/limits: is refused before it is executed, by POST and by GET, and 100,000 are allowed',
   'values of one variable': 'graphql/documents: a variable must be a single value',
   'text that a mutation stores': [
-    'graphql/content: a long text of control characters is refused with 400',
-    'graphql/content: an operation with more than 1 MiB of text, counting each use of a variable, stores nothing',
+    'graphql/mutations: a long text of control characters is refused with 400',
+    'graphql/mutations: an operation with more than 1 MiB of text, counting each use of a variable, stores nothing',
   ],
   'input of a client that errors repeat': 'graphql/document-bounds: Errors repeat at most 100 characters of the input',
   'cached texts, documents and plans': [
