@@ -27,7 +27,7 @@ const othersEmails: readonly string[] = [
 
 const ownEmails: readonly string[] = [
   '{ me { email } }',
-  '{ me { ...F } } fragment F on User { ... on User { email } }',
+  '{ posts { id } ...F } fragment F on Query { a: me { ...G } } fragment G on User { ... on User { email } }',
   '{ user(id: ":me") { email } }',
   '{ user(id: :me) { id email posts { id } } other: user(id: ":other") { name } }',
 ]
@@ -103,7 +103,7 @@ describe('Access to fields', () => {
     }
   })
 
-  it('users see their own e-mail on me and on user(id) with their id, and callers without a token do not', async () => {
+  it('R-GQL-24: me is the user of the token, and users see their own e-mail on me and on user(id) with their id, and callers without a token do not', async () => {
     for (const text of ownEmails) {
       assertRefused(await query(app, filled(text)), 401, 'UNAUTHENTICATED')
       const { body } = await query(app, filled(text), ann)

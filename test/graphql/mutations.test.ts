@@ -88,6 +88,40 @@ for (const kind of engineKinds) {
       }
     })
 
+    it('a comment is deleted by the author of its post, too, but changed only by its own', async () => {
+      const { id } = await newPost()
+      const add = `mutation { it: addComment(postId: ${id}, text: "T") { id } }`
+      const { it } = await read<{ it: Shown }>(app, add, bob)
+      await refused(`updateComment(id: ${it.id}, text: "New") { id }`, ann, 403, 'FORBIDDEN')
+      assert.deepEqual(await read(app, `mutation { deleteComment(id: ${it.id}) }`, ann), { deleteComment: true })
+    })
+
+    it('updatePost changes what is given, and keeps the rest, also where null is given', async () => {
+      const { id } = await newPost()
+      const text = `mutation ($title: String, $content: String) {
+        updatePost(id: ${id}, title: $title, content: $content) { title content }
+      }`
+      for (const [variables, updatePost] of [
+        [{ title: 'New "title"' }, { title: 'New "title"', content: 'C' }],
+        [{ content: 'New\n\u2028' }, { title: 'New "title"', content: 'New\n\u2028' }],
+        [
+          { title: null, content: 'D' },
+          { title: 'New "title"', content: 'D' },
+        ],
+        [
+          { title: 'U', content: null },
+          { title: 'U', content: 'D' },
+        ],
+      ])
+        assert.deepEqual(await read(app, text, { variables, token: ann.token }), { updatePost })
+    })
+
+    it('likes and comments leave the last update of a post as it is', async () => {
+      const { id, updatedAt } = await newPost()
+      await read(app, `mutation { likePost(id: ${id}) { id } addComment(postId: ${id}, text: "T") { id } }`, ann)
+      assert.deepEqual(await read(app, `{ post(id: ${id}) { updatedAt } }`), { post: { updatedAt } })
+    })
+
     it('updatePost of nothing is refused with 400, before an absent post is noticed', async () => {
       const { id } = await newPost()
       for (const args of [`id: ${id}`, `id: ${id}, title: null`, 'id: 123456789, title: null, content: null']) {

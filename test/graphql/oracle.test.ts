@@ -33,7 +33,7 @@ const runsPerSize = runs(8, 400)
 
 for (const kind of engineKinds) {
   describe(`A query on ${kind.name}`, { skip: kind.skip }, () => {
-    it('R-GQL-2, R-GQL-13, R-GQL-14: gets the same answer as from graphql-js, with the keys in the same order', async t => {
+    it('R-GQL-2, R-GQL-9, R-GQL-13, R-GQL-14, R-GQL-23, R-GQL-25: gets the same answer as from graphql-js, with the keys in the same order', async t => {
       await using stage = await Stage.open(kind)
       const tally: Tally = { compared: 0, refused: 0, longest: 0 }
       for (const [at, size] of sizes.entries()) {
@@ -75,7 +75,10 @@ describe('An operation on either engine', () => {
     }
   })
 
-  it('that is a query gets the same answer over HTTP as from graphql-js, by POST and by GET', overHttp)
+  it(
+    'R-GQL-3, R-GQL-15, R-GQL-16, R-GQL-17, R-GQL-18, R-GQL-19: that is a query gets the same answer over HTTP as from graphql-js, by POST and by GET',
+    overHttp,
+  )
 
   // Each variable has a default, so it is allowed where a value is required. Then null is sent.
   const nulls: Readonly<Record<string, string>> = {
