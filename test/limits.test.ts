@@ -100,7 +100,7 @@ const tests: Readonly<Record<string, string | readonly string[]>> = {
   'depth of an operation': 'graphql/limits: R-LIM-5',
   'cost of an operation': 'graphql/limits: a cost of 1000 is allowed, and an operation of 1001 is not executed',
   'fields and lists of an operation, with its fragments expanded': [
-    'graphql/plans: is refused as a subscription of more than 500 fields',
+    'graphql/documents: is refused as a subscription of more than 500 fields',
     'storage/select: of more lists than allowed is refused in a query and in a mutation, and then nothing is changed',
   ],
   'fields of an introspection answer':
@@ -116,7 +116,7 @@ const tests: Readonly<Record<string, string | readonly string[]>> = {
   'cached texts, documents and plans': [
     'graphql/persisted-queries: texts that were not used for long are forgotten, and can be sent again',
     'graphql/documents: an unused document is evicted after',
-    'graphql/plans: take at most 32 MiB together with their documents and statements',
+    'graphql/documents: take at most 32 MiB together with their documents and statements',
   ],
   'sockets of a client':
     'subscriptions/socket-limits: are limited: one more is refused with 429, and a closed one makes room',

@@ -1,11 +1,21 @@
 import assert from 'node:assert/strict'
-import { test } from 'node:test'
+import { before, describe, it, test } from 'node:test'
+import type { Selection } from '../../src/core/selection.ts'
 import { Refusal } from '../../src/graphql/errors.ts'
-import { Documents } from '../../src/graphql/language/documents.ts'
+import { Documents, type PreparedOperation } from '../../src/graphql/language/documents.ts'
 import { keptPlans } from '../../src/graphql/language/plans.ts'
 import { loadSchema } from '../../src/graphql/language/schema.ts'
-import { planQuery } from '../../src/graphql/query.ts'
+import { planQuery, type QueryPlan } from '../../src/graphql/query.ts'
+import { postgresDialect } from '../../src/storage/select/dialect.ts'
+import { compile } from '../../src/storage/select/select.ts'
+import { newPost } from '../subscriptions/posts.ts'
+import { startTestAppOn } from '../support/app.ts'
+import { sqlite } from '../support/engines.ts'
 import { notInQuick } from '../support/form.ts'
+import { assertRefused, dataOf, query, read, repeat } from '../support/graphql.ts'
+import { createMember, type Member } from '../support/rest.ts'
+import { shared } from '../support/shared.ts'
+import { SocketClient } from '../support/sockets.ts'
 import { growthOf, megabytes } from './support/memory.ts'
 
 const schema = loadSchema()
@@ -74,4 +84,87 @@ test('a variable must be a single value: a list or an object is refused before i
     assert.throws(() => operation.coerce({ v }), { message })
   }
   assert.equal(operation.coerce({ v: null, other: [1] }).v, null)
+})
+
+/** An operation of a document that is used for the second time, so that its plans are kept. */
+function prepared(text: string): PreparedOperation {
+  const documents = newDocuments()
+  documents.prepare(text)
+  return documents.prepare(text).operation(undefined)
+}
+
+const long = (n: number) => `a${n}`.padEnd(128, 'x')
+
+/** Users with lists of posts. Each list has one field with a name of this length. */
+function lists(users: number, posts: number, nameLength: number): string {
+  const key = (n: number) => `a${n}`.padEnd(nameLength, 'x')
+  return `{ ${repeat(users, n => `u${n}: user(id: 1) { ...G }`)} }
+    fragment G on User { ${repeat(posts, n => `${key(n)}: posts(limit: 1) { ...F }`)} } fragment F on Post { ${key(0)}: id }`
+}
+
+describe('An operation with a too large plan', () => {
+  const app = shared(() => startTestAppOn(sqlite, { RATE_LIMIT_MAX: '0' }))
+  let ann: Member
+  before(async () => {
+    ann = await createMember(app)
+    await read(app, 'mutation { createPost(title: "T", content: "C") { id } }', ann)
+  })
+
+  const message = 'The operation is too large once its fragments are put in their places.'
+  const none = (count: number) => repeat(count, n => `${long(n)}: comments(limit: 0) { id }`)
+
+  const tooLarge: Readonly<Record<string, string>> = {
+    'names within fragments within fragments': lists(28, 30, 128),
+    'lists that cost little': lists(28, 30, 3),
+    'lists of none, which cost nothing': `{ ${repeat(30, n => `p${n}: post(id: 1) { ...F }`)} } fragment F on Post { ${none(50)} }`,
+    'what mutations show': `mutation { ${repeat(30, n => `l${n}: likePost(id: 1) { ...F }`)} } fragment F on Post { ${none(50)} }`,
+  }
+  for (const [what, text] of Object.entries(tooLarge)) {
+    it(`is refused before it is executed: ${what}`, async () => {
+      for (let time = 0; time < 2; time++) assertRefused(await query(app, text), 400, 'DOCUMENT_TOO_LARGE', message)
+      assert.deepEqual(await read(app, '{ post(id: 1) { likes } }'), { post: { likes: 0 } })
+    })
+  }
+
+  it('is refused as a subscription of more than 500 fields', async () => {
+    using socket = await SocketClient.connect(app, ann)
+    const subscription = (count: number) =>
+      `subscription { postAdded { id author { ${repeat(6, n => `p${n}: posts(limit: 1) { ...F }`)} } } }
+       fragment F on Post { ${repeat(count, n => `a${10 + n}`.padEnd(4, 'x').concat(': id'))} }`
+    const { errors } = await socket.ask(subscription(82))
+    assert.deepEqual(errors, [{ message: message, extensions: { code: 'DOCUMENT_TOO_LARGE' } }])
+    await socket.begin(subscription(81)).listening(text => newPost(socket, text))
+  })
+
+  it('at the limit is executed: a thousand scalars of the longest names, and 200 lists', async () => {
+    const scalars = `{ ${repeat(4, n => `p${n}: posts(limit: 1) { ...F }`)} } fragment F on Post { ${repeat(250, n => `${long(n)}: id`)} }`
+    dataOf(await query(app, scalars))
+    dataOf(await query(app, lists(10, 20, 3)))
+    assertRefused(await query(app, lists(3, 67, 3)), 400, 'DOCUMENT_TOO_LARGE', message)
+  })
+})
+
+describe('Plans', () => {
+  const newPlans = () => keptPlans<QueryPlan>(planQuery)
+
+  // As in a store: compiled statements live as long as their selection.
+  const compiled = new WeakMap<Selection, string>()
+  const compileAll = ({ selection }: QueryPlan) => {
+    // As in an engine: a statement is a flat string.
+    compiled.set(selection, Buffer.from(compile(selection, postgresDialect)).toString('latin1'))
+  }
+
+  it('take at most 32 MiB together with their documents and statements', {
+    skip: notInQuick,
+  }, t => {
+    const plans = newPlans()
+    const grown = growthOf(() => {
+      for (let count = 0; count < 200; count++) {
+        compileAll(plans(prepared(`${lists(10, 20, 100)} # ${count}`), {}))
+      }
+    })
+    t.diagnostic(`200 plans took ${megabytes(grown)}`)
+    assert.ok(grown < 40 * 1024 * 1024, megabytes(grown))
+    assert.ok(plans(prepared('{ posts { id } }'), {}))
+  })
 })

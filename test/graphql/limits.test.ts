@@ -232,17 +232,6 @@ describe('The cost of an operation', () => {
     ['R-LIM-11', 'query ($n: Int = 3) { posts(limit: $n) { id } }', 10, { n: null }],
     ['R-LIM-12', '{ users(limit: 3) { posts(limit: 4) { comments(limit: 5) { author { name } } } } }', 3 * 4 * 5 * 6],
     ['R-LIM-12', 'query ($n: Int = 9) { posts(limit: $n) { id } }', 7, { n: 7 }],
-    [
-      'Fragments count each time',
-      '{ a: post(id: 1) { ...F } b: post(id: 1) { ...F ...F } } fragment F on Post { id likes }',
-      7 + 9,
-    ],
-    [
-      '@skip and @include come first',
-      'query ($a: Boolean!, $b: Boolean = true) { posts @include(if: $a) { id } ...Q @skip(if: $b) me { id ... @include(if: $b) { name } } } fragment Q on Query { posts { id } }',
-      7,
-      { a: false },
-    ],
     ['Rows cost even where nothing of them is selected', '{ posts(limit: 50) { id @skip(if: true) } }', 50],
     ['An object costs where nothing of it is selected', '{ post(id: 1) { id @skip(if: true) } }', 5],
     ['Introspection costs nothing', getIntrospectionQuery(), 0],

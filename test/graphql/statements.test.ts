@@ -3,24 +3,11 @@ import { describe, it, type TestContext } from 'node:test'
 import fc from 'fast-check'
 import { type EngineKind, engineKinds } from '../support/engines.ts'
 import { runs } from '../support/form.ts'
-import { type Data, instants } from './support/data.ts'
+import { beginning } from './support/beginning.ts'
 import { anyQuery } from './support/operations.ts'
 import { actorOf, type Service, Stage, serviceOver, withMethods } from './support/stage.ts'
 
 const numRuns = runs(25, 2000)
-
-const data: Data = {
-  users: [1, 2].map(id => ({ id, name: `User ${id}`, email: 'a@b', avatar: null, createdAt: instants[0] ?? '' })),
-  posts: [1, 2, 3].map(id => ({
-    id,
-    authorId: 1,
-    title: `Post ${id}`,
-    content: 'Words',
-    likes: 0,
-    publishedAt: instants[id] ?? null,
-  })),
-  comments: [1, 2, 3].map(id => ({ id, postId: 2, authorId: 2, text: `Comment ${id}`, createdAt: instants[0] ?? '' })),
-}
 
 for (const kind of engineKinds) describe(`An operation on ${kind.name}`, { skip: kind.skip }, () => statements(kind))
 
@@ -28,7 +15,7 @@ function statements(kind: EngineKind): void {
   it('runs one statement if it is a query, at any nesting and at every request, with no text of it but the keys', async t => {
     const { service, seen } = await watched(t, kind)
     let asked = 0
-    const property = fc.asyncProperty(anyQuery(data), async ({ text, variables }) => {
+    const property = fc.asyncProperty(anyQuery(beginning), async ({ text, variables }) => {
       const names = new Set(text.replaceAll(/"(?:[^"\\]|\\.)*"/g, '').match(/\w+/g))
       for (const set of variables) {
         seen.clear()
@@ -103,7 +90,7 @@ async function watched(t: TestContext, kind: EngineKind): Promise<{ service: Ser
   const observer = { read: () => seen.reads++, write: () => seen.writes++ }
   const stage = await Stage.open(kind, { observer })
   t.after(() => stage[Symbol.asyncDispose]())
-  await stage.insert(data)
+  await stage.insert(beginning)
   const { engine } = stage
   const watching = withMethods(engine, {
     read(statement) {
