@@ -7,7 +7,7 @@ import { sql } from '../../src/storage/sql.ts'
 import { startTestAppOn } from '../support/app.ts'
 import { type EngineKind, engineKinds, sqlite } from '../support/engines.ts'
 import { inForm, runs } from '../support/form.ts'
-import { ask } from '../support/http.ts'
+import { get, query } from '../support/graphql.ts'
 import { bodyOf, createMember } from '../support/rest.ts'
 import { beginning, contentsOf, people, resetData, stateOf, withoutNow } from './support/beginning.ts'
 import { type Data, type DataSize, datas, insertsOf, instants } from './support/data.ts'
@@ -166,15 +166,10 @@ async function overHttp(t: TestContext): Promise<void> {
   const [row] = await engine.read(sql`select created_at from users where id = ${id}`)
   const data = { ...planted, users: [...planted.users, { id, name, email, avatar: null, createdAt: String(row?.[0]) }] }
   const root = new NaiveQuery(() => data, id)
-  const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' }
-  const sent = (query: string, variables: Variables, byPost: boolean) => {
-    if (byPost) {
-      const body = JSON.stringify({ query, variables })
-      return ask(`${app.url}/graphql`, { method: 'POST', headers, body })
-    }
-    const parameters = new URLSearchParams({ query, variables: JSON.stringify(variables) })
-    return ask(`${app.url}/graphql?${parameters}`, { headers })
-  }
+  const sent = (text: string, variables: Variables, byPost: boolean) =>
+    byPost
+      ? query(app, text, { variables, token })
+      : get(app, { query: text, variables: JSON.stringify(variables) }, { token })
   let compared = 0
   const property = fc.asyncProperty(anyQuery(data), fc.boolean(), async ({ text, variables: [set = {}] }, byPost) => {
     // Fastify refuses every body with this key.
