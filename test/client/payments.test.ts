@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
-import { getEventListeners, once } from 'node:events'
+import { getEventListeners } from 'node:events'
 import { describe, it } from 'node:test'
 import { backoff } from '../../client/src/clock.ts'
 import { actionsOf, type DuetError, etag, isDuetError, orders, payments } from '../../client/src/index.ts'
 import { catalogue } from '../../src/storage/verbs.ts'
-import { type Ends, Wire } from '../faults/wire.ts'
+import { Wire } from '../faults/wire.ts'
 import { startTestApp, startTestAppOn } from '../support/app.ts'
 import { TestClock } from '../support/clock.ts'
 import { sqlite } from '../support/engines.ts'
@@ -12,9 +12,18 @@ import { rowsOf } from '../support/graphql.ts'
 import { createUser, someItems } from '../support/rest.ts'
 import { shared } from '../support/shared.ts'
 import { waitUntil, within } from '../support/wait.ts'
-import { connectTo, InstantClock, interceptedFetch, ManualClock, tokenFor } from './support.ts'
+import {
+  connectTo,
+  InstantClock,
+  interceptedFetch,
+  ManualClock,
+  neverAnswers,
+  noNetwork,
+  TabStorage,
+  tokenFor,
+} from './support.ts'
 
-describe('Payments of the client', () => {
+describe('Payments and orders of the client', () => {
   const app = shared(() => startTestAppOn(sqlite, { RATE_LIMIT_MAX: '0', LOGIN_LIMIT_MAX: '0' }))
 
   /** The number of payments with this amount. */
@@ -24,16 +33,26 @@ describe('Payments of the client', () => {
     return Number(row?.[0])
   }
 
-  it('are made once even if all answers but the last are lost, and are marked as a replay', async () => {
-    await using wire = await Wire.to(new URL(app.url))
-    let losses = 3
-    wire.fromServer = (_data, ends: Ends) => {
+  /** A client whose next answers can be lost. */
+  async function lossy() {
+    const wire = await Wire.to(new URL(app.url))
+    const clock = new InstantClock()
+    const client = connectTo({ url: `http://127.0.0.1:${wire.port}` }, { clock })
+    let losses = 0
+    const lose = (answers: number) => {
+      losses = answers
+    }
+    wire.fromServer = (_data, ends) => {
       if (losses-- <= 0) return 'pass'
       ends.client.resetAndDestroy()
       return 'keep'
     }
-    const clock = new InstantClock()
-    using client = connectTo({ url: `http://127.0.0.1:${wire.port}` }, { clock })
+    return { ...client, clock, lose, [Symbol.asyncDispose]: () => wire[Symbol.asyncDispose]() }
+  }
+
+  it('are made once even if all answers but the last are lost, and are marked as a replay', async () => {
+    await using client = await lossy()
+    client.lose(3)
     const { signal } = new AbortController()
     const { attempts, key, payment, replayed } = await payments(client.duet).pay(71.25, { signal })
     assert.deepEqual(getEventListeners(signal, 'abort'), [])
@@ -49,14 +68,14 @@ describe('Payments of the client', () => {
       ],
     )
     assert.deepEqual(new Set(client.requests.map(({ headers }) => headers['idempotency-key'])), new Set([key]))
-    const [first = 0, second = 0, third = 0] = clock.pauses
+    const [first = 0, second = 0, third = 0] = client.clock.pauses
     assert.ok(first >= 125 && first <= 250 && second >= 250 && second <= 500 && third >= 500 && third <= 1000)
     const longest = Array.from({ length: 20 }, () => backoff(30))
     assert.ok(Math.max(...longest) <= 30_000 && Math.min(...longest) >= 15_000, String(longest))
     assert.ok(new Set(longest).size > 1, 'not all clients come back at once')
   })
 
-  it('and orders of all users are listed, newest first, with their times and owners', async () => {
+  it('of all users are listed, newest first, with their times and owners', async () => {
     using client = connectTo(app)
     const [ann, bob] = [await createUser(app), await createUser(app)]
     const { all, create, follow, list } = orders(client.duet)
@@ -99,10 +118,7 @@ describe('Payments of the client', () => {
   it('that fail permanently have their key in the error, and can be repeated later with it', async () => {
     let isDown = true
     const clock = new InstantClock()
-    const fetch = interceptedFetch(() => {
-      if (isDown) throw new TypeError('no network')
-      return undefined
-    })
+    const fetch = interceptedFetch(() => (isDown ? noNetwork() : undefined))
     using client = connectTo(app, { fetch, clock })
     const { pay } = payments(client.duet)
     const failure: DuetError = await pay(73).then(
@@ -185,23 +201,17 @@ describe('Payments of the client', () => {
     ] as const) {
       for (const isEarly of [true, false]) {
         const clock = new ManualClock(0)
-        const tab = { stored: first as string | undefined, changed: () => {} }
-        const change = () => {
-          tab.stored = next
-          tab.changed()
-        }
-        const watch = (changed: () => void) => void Object.assign(tab, { changed })
-        const storage = { get: () => tab.stored, set: () => {}, watch }
+        const storage = new TabStorage(first)
         const fetch = async () => {
-          if (isEarly) change()
-          throw new TypeError('no network')
+          if (isEarly) storage.tell(next)
+          return noNetwork()
         }
         using client = connectTo({ url: 'http://duet.test' }, { clock, storage, fetch })
         const stop = new AbortController()
         const paying = within(payments(client.duet).pay(1, { key: 'k', signal: stop.signal }), 'the end')
         const ended = assert.rejects(paying, sent === 1 ? { kind: 'offline', key: 'k' } : /given up/)
         await new Promise(setImmediate)
-        if (!isEarly) change() // during the pause
+        if (!isEarly) storage.tell(next) // during the pause
         clock.pass(250)
         await new Promise(setImmediate)
         assert.equal(client.requests.length, sent)
@@ -212,36 +222,26 @@ describe('Payments of the client', () => {
   })
 
   it('are no longer repeated after the caller aborts', async () => {
-    const controller = new AbortController()
+    const stop = new AbortController()
     const clock = new ManualClock(0)
-    const fetch = interceptedFetch(() => {
-      throw new TypeError('no network')
-    })
+    const answers = [noNetwork, noNetwork, neverAnswers]
+    const fetch: typeof globalThis.fetch = (...asked) => (answers.shift() ?? assert.fail())(...asked)
     using client = connectTo(app, { fetch, clock })
-    const paying = payments(client.duet).pay(77, { signal: controller.signal })
+    const paying = payments(client.duet).pay(77, { signal: stop.signal })
     await waitUntil(() => client.requests.length === 1 && clock.due.length === 1)
-    controller.abort(new Error('given up'))
+    stop.abort(new Error('given up'))
     await assert.rejects(within(paying, 'the end'), /given up/)
     assert.deepEqual(clock.due, [])
 
-    const stop = new AbortController()
-    let sent = 0
-    const slow: typeof globalThis.fetch = async (_input, init) => {
-      if (++sent === 1) throw new TypeError('no network')
-      setImmediate(() => stop.abort(new Error('given up')))
-      await once(init?.signal ?? assert.fail(), 'abort')
-      throw init?.signal?.reason
-    }
-    using second = connectTo(app, { fetch: slow, clock: new InstantClock() })
-    const repeated = payments(second.duet).pay(77, { signal: stop.signal })
+    using second = connectTo(app, { fetch, clock: new InstantClock() })
+    const again = new AbortController()
+    const repeated = payments(second.duet).pay(77, { signal: again.signal })
+    await waitUntil(() => answers.length === 0)
+    again.abort(new Error('given up'))
     await assert.rejects(within(repeated, 'the end of the second attempt'), /given up/)
   })
-})
 
-describe('Orders of the client', () => {
-  const app = shared(() => startTestAppOn(sqlite, { RATE_LIMIT_MAX: '0' }))
-
-  it('are paid and tracked by their links, and by nothing else', async () => {
+  it('of an order are made and tracked by its links, and by nothing else', async () => {
     using client = connectTo(app)
     const { create, follow, get, items, list } = orders(client.duet)
     const { id: userId } = await createUser(app)
@@ -270,22 +270,16 @@ describe('Orders of the client', () => {
     assert.deepEqual(await list(userId, { limit: 1 }).toArray(), [paid, open])
   })
 
-  it('are paid once although the answer is lost', async () => {
-    await using wire = await Wire.to(new URL(app.url))
-    using client = connectTo({ url: `http://127.0.0.1:${wire.port}` }, { clock: new InstantClock() })
+  it('of an order are made once although the answer is lost', async () => {
+    await using client = await lossy()
     const { create, follow, get } = orders(client.duet)
     const order = await get((await create((await createUser(app)).id, someItems())).id)
-    let losses = 1
-    wire.fromServer = (_data, ends) => {
-      if (losses-- <= 0) return 'pass'
-      ends.client.resetAndDestroy()
-      return 'keep'
-    }
+    client.lose(1)
     const paid = await follow(order, 'pay')
     assert.deepEqual([paid.attempts, paid.replayed, paid.order.status], [2, true, 'shipped'])
   })
 
-  it('are paid and cancelled only in the state in which they were read', async () => {
+  it('of orders, and their cancellations, happen only in the state in which they were read', async () => {
     using client = connectTo(app)
     const { create, follow, get } = orders(client.duet)
     const { id: userId } = await createUser(app)

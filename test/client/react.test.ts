@@ -13,6 +13,7 @@ import { temporaryFolder } from '../support/folder.ts'
 import { read } from '../support/graphql.ts'
 import { createMember, logIn } from '../support/rest.ts'
 import { leaveBrowser, sharedBrowser } from '../support/shared-browser.ts'
+import { waitUntil } from '../support/wait.ts'
 import { connectTo, tokenFor } from './support.ts'
 
 test('the hooks for React render on a server, where nobody is signed in and nothing is read', () => {
@@ -215,28 +216,12 @@ describe('The hooks for React, in StrictMode', { skip: browserMissing }, () => {
 /** Holds the requests of a page. The test decides about each of them. */
 async function held(page: Page, url = '**/graphql') {
   const waiting: Route[] = []
-  let wake = () => {}
-  await page.route(url, route => {
-    waiting.push(route)
-    wake()
-  })
+  await page.route(url, route => void waiting.push(route))
   return {
     waiting,
     async next(): Promise<Route> {
-      for (;;) {
-        const route = waiting.shift()
-        if (route !== undefined) return route
-        await new Promise<void>((resolve, reject) => {
-          const timer = setTimeout(
-            () => reject(new assert.AssertionError({ message: `No request of ${url} came` })),
-            10_000,
-          )
-          wake = () => {
-            clearTimeout(timer)
-            resolve()
-          }
-        })
-      }
+      await waitUntil(() => waiting.length > 0)
+      return waiting.shift() ?? assert.fail()
     },
     async release(): Promise<void> {
       await page.unroute(url)

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
+import { gql } from '@apollo/client'
 import fc from 'fast-check'
 import { buildSchema, type GraphQLField, type GraphQLObjectType, getNamedType, isObjectType } from 'graphql'
 import {
@@ -17,6 +18,7 @@ import {
 } from '../../client/src/index.ts'
 import { startTestApp } from '../support/app.ts'
 import { runs } from '../support/form.ts'
+import { shared } from '../support/shared.ts'
 import { within } from '../support/wait.ts'
 import { connectTo, type TestClient } from './support.ts'
 
@@ -24,17 +26,13 @@ import { connectTo, type TestClient } from './support.ts'
 type Same<A, B> = (<T>() => T extends A ? 1 : 2) extends <T>() => T extends B ? 1 : 2 ? true : false
 
 describe('A selection', () => {
-  let app: Awaited<ReturnType<typeof startTestApp>>
+  const app = shared(() => startTestApp({ DEMO_DATA: 'true', RATE_LIMIT_MAX: '0' }))
   let client: TestClient
   before(async () => {
-    app = await startTestApp({ DEMO_DATA: 'true', RATE_LIMIT_MAX: '0' })
     client = connectTo(app)
     await client.duet.signIn({ email: 'ada@example.com', password: 'demo-password' })
   })
-  after(async () => {
-    client[Symbol.dispose]()
-    await app[Symbol.asyncDispose]()
-  })
+  after(() => client[Symbol.dispose]())
 
   it('gives exactly the selected fields, with the type that the compiler infers', async () => {
     const { duet } = client
@@ -151,6 +149,24 @@ describe('A selection', () => {
     assert.ok(post.title)
     // @ts-expect-error: a plain field has no fields of its own
     assert.ok(operation('Mutation', { deletePost: { $: { id: 1 }, id: true } } satisfies Selection<Schema.Mutation>))
+  })
+
+  it("or a document is sent with its variables and the session's token, from a text or an object", async () => {
+    const { mutate, query } = graphql(client.duet)
+    const create = 'mutation ($title: String!) { createPost(title: $title, content: "x") { id author { name } } }'
+    const { createPost } = await mutate<{ createPost: { id: string } }>(create, { title: 'A' })
+    assert.deepEqual(createPost, { id: createPost.id, author: { name: 'Ada Lovelace' } })
+    const text = 'query ($n: Int) { posts(limit: $n) { title } }'
+    for (const document of [text, new String(text), { toString: () => text }, gql(text)])
+      assert.deepEqual(await query(document, { n: 1 }), { posts: [{ title: 'A' }] })
+    assert.deepEqual(await query('{ posts(limit: 1) { title } }'), { posts: [{ title: 'A' }] })
+    await assert.rejects(query({ kind: 'Document', definitions: [] } as object), /documentMode: 'string'/)
+    const body = JSON.parse(client.requests.at(-1)?.body ?? '')
+    assert.deepEqual(body, { query: '{ posts(limit: 1) { title } }' })
+    const stale = 'mutation ($id: ID!) { updatePost(id: $id, title: "B", ifUpdatedAt: "2020-01-01T00:00Z") { id } }'
+    const refusal = { kind: 'conflict', code: 'CONFLICT', message: 'The post has changed' }
+    await assert.rejects(mutate(stale, { id: createPost.id }), refusal)
+    await mutate('mutation ($id: ID!) { deletePost(id: $id) }', { id: createPost.id })
   })
 
   it('gets the same answer as a document that is written by hand', async () => {

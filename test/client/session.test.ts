@@ -7,7 +7,7 @@ import { startTestApp } from '../support/app.ts'
 import { createMember } from '../support/rest.ts'
 import { shared } from '../support/shared.ts'
 import { waitUntil, within } from '../support/wait.ts'
-import { connectTo, ManualClock, tokenFor, uncaughtDuring } from './support.ts'
+import { connectTo, ManualClock, neverAnswers, noNetwork, TabStorage, tokenFor, uncaughtDuring } from './support.ts'
 
 const password = 'right password'
 const hour = 3_600_000
@@ -39,57 +39,6 @@ describe('A session of the client', () => {
     )
   })
 
-  it('does not hold a call that its caller aborts: while the token is renewed, or when the call is repeated', async () => {
-    const cases = [
-      ['POST /tokens', 0],
-      ['POST /tokens', 2 * hour],
-      ['GET /users/me', 0],
-    ] as const
-    for (const [held, now] of cases) {
-      const stop = new AbortController()
-      const reason = new Error(`no longer needed: ${held} at ${now}`)
-      let isRenewed = now > 0
-      const fetch: typeof globalThis.fetch = async (input, init) => {
-        const line = `${init?.method} ${new URL(String(input)).pathname}`
-        if (line === 'GET /users/me' && !isRenewed) return Response.json({ error: 'Invalid token' }, { status: 401 })
-        isRenewed = true
-        if (line !== held) return Response.json({ token: tokenFor(1, 1) })
-        return new Promise((_, reject) => {
-          init?.signal?.addEventListener('abort', () => reject(init.signal?.reason))
-          stop.abort(reason)
-        })
-      }
-      const storage = { get: () => tokenFor(1), set: () => {} }
-      using client = connectTo({ url: 'http://duet.test' }, { fetch, storage, clock: new ManualClock(now) })
-      const call = users(client.duet).me({ signal: stop.signal })
-      assert.equal(
-        await within(
-          call.catch(error => error),
-          `the end of the call: ${reason.message}`,
-        ),
-        reason,
-      )
-      assert.deepEqual(getEventListeners(stop.signal, 'abort'), [])
-    }
-  })
-
-  it('does not end, and no call fails, if the token cannot be stored', async () => {
-    const { email, id } = await createMember(app)
-    const noRoom = new Error('no room')
-    const full = {
-      get: () => null,
-      set() {
-        throw noRoom
-      },
-    }
-    const uncaught = await uncaughtDuring(async () => {
-      using client = connectTo(app, { storage: full })
-      await client.duet.signIn({ email, password })
-      assert.equal((await users(client.duet).me()).id, id)
-    })
-    assert.deepEqual(uncaught, [noRoom])
-  })
-
   it('is stored where the caller configures, and is found there at the next visit', async () => {
     const { email, id } = await createMember(app)
     const items = new Map<string, string>()
@@ -98,19 +47,15 @@ describe('A session of the client', () => {
       setItem: (name: string, value: string) => void items.set(name, value),
       removeItem: (name: string) => void items.delete(name),
     }
-    using first = connectTo(app, { storage: keepIn(local) })
-    await first.duet.signIn({ email, password })
-    using next = connectTo(app, { storage: keepIn(local) })
-    assert.equal(next.duet.session?.userId, id)
-    assert.equal((await users(next.duet).me()).id, id)
-    await next.duet.signOut()
-    assert.deepEqual([...items], [])
-
-    using named = connectTo(app, { storage: keepIn(local, 'named') })
-    await named.duet.signIn({ email, password })
-    using again = connectTo(app, { storage: keepIn(local, 'named') })
-    assert.deepEqual([[...items.keys()], again.duet.session?.userId], [['named'], id])
-    await again.duet.signOut()
+    for (const [name, ...given] of [['duet-token'], ['named', 'named']]) {
+      using first = connectTo(app, { storage: keepIn(local, ...given) })
+      await first.duet.signIn({ email, password })
+      using next = connectTo(app, { storage: keepIn(local, ...given) })
+      assert.deepEqual([[...items.keys()], next.duet.session?.userId], [[name], id])
+      assert.equal((await users(next.duet).me()).id, id)
+      await next.duet.signOut()
+      assert.deepEqual([...items], [])
+    }
 
     const page = globalThis as { addEventListener?: unknown }
     let heard: (event: object) => void = () => {}
@@ -138,36 +83,24 @@ describe('A session of the client', () => {
   })
 })
 
+type Answer = Response | Promise<Response>
+
 /** A client without a network, but with a stored token. The test plays the service, and the other tab. */
 function alone<Time extends Clock = ManualClock>(
   stored: string | undefined,
-  answer: (line: string, token: string) => Response | Promise<Response>,
+  answer: (line: string, token: string, init?: RequestInit) => Answer,
   clock = new ManualClock(0) as Clock as Time,
 ) {
-  const tab = { stored, changed: () => {} }
+  const tab = new TabStorage(stored)
   const changes: string[] = []
-  const client = connectTo(
-    { url: 'http://duet.test' },
-    {
-      clock,
-      storage: {
-        get: () => tab.stored,
-        set: token => void Object.assign(tab, { stored: token }),
-        watch: changed => void Object.assign(tab, { changed }),
-      },
-      fetch: async (input, init) => {
-        const token = new Headers(init?.headers).get('authorization')?.replace('Bearer ', '')
-        return await answer(`${init?.method} ${new URL(String(input)).pathname}`, token ?? '')
-      },
-      onSignedOut: why => changes.push(why),
-    },
-  )
-  client.duet.onSession((session, change) => changes.push(`${change} ${session?.userId}`))
-  const tell = (token: string | undefined) => {
-    tab.stored = token
-    tab.changed()
+  const fetch: typeof globalThis.fetch = async (input, init) => {
+    const token = new Headers(init?.headers).get('authorization')?.replace('Bearer ', '')
+    return await answer(`${init?.method} ${new URL(String(input)).pathname}`, token ?? '', init)
   }
-  return { client, duet: client.duet, clock, tab, tell, changes }
+  const onSignedOut = (why: string) => changes.push(why)
+  const client = connectTo({ url: 'http://duet.test' }, { clock, storage: tab, fetch, onSignedOut })
+  client.duet.onSession((session, change) => changes.push(`${change} ${session?.userId}`))
+  return { client, duet: client.duet, clock, tab, tell: (token?: string) => tab.tell(token), changes }
 }
 
 const refused = () => Response.json({ error: 'Invalid or expired token' }, { status: 401 })
@@ -175,21 +108,40 @@ const refused = () => Response.json({ error: 'Invalid or expired token' }, { sta
 const renewalOf = (seconds: number) => (seconds * 2000) / 3
 
 describe('A stored session of the client', () => {
-  it('is not ended by a late 401 to the user before, also without a storage', async () => {
-    const late = Promise.withResolvers<Response>()
-    const clock = new ManualClock(0)
-    let user = 0
-    const fetch = async (_input: unknown, init?: RequestInit) =>
-      init?.body ? Response.json({ token: tokenFor(++user) }) : late.promise
-    using client = connectTo({ url: 'http://duet.test' }, { clock, fetch })
-    const signIn = () => client.duet.signIn({ email: 'x@example.com', password })
-    await signIn()
-    clock.pass(renewalOf(3600))
-    await signIn()
-    late.resolve(refused())
-    await waitUntil(() => client.lines().includes('POST /tokens 401'))
-    await new Promise(setImmediate)
-    assert.equal(client.duet.session?.userId, 2)
+  it('does not hold a call that its caller aborts: while the token is renewed, or when the call is repeated', async () => {
+    for (const [held, now] of [
+      ['POST /tokens', 0],
+      ['POST /tokens', 2 * hour],
+      ['GET /users/me', 0],
+    ] as const) {
+      const stop = new AbortController()
+      const reason = new Error(`no longer needed: ${held} at ${now}`)
+      let isRenewed = now > 0
+      const answer = (line: string, _token: string, init?: RequestInit) => {
+        if (line === 'GET /users/me' && !isRenewed) return refused()
+        isRenewed = true
+        if (line !== held) return Response.json({ token: tokenFor(1, 1) })
+        setImmediate(() => stop.abort(reason))
+        return neverAnswers('', init)
+      }
+      const { duet } = alone(tokenFor(1), answer, new ManualClock(now))
+      const ended = users(duet)
+        .me({ signal: stop.signal })
+        .catch(error => error)
+      assert.equal(await within(ended, `the end of a call: ${reason.message}`), reason)
+      assert.deepEqual(getEventListeners(stop.signal, 'abort'), [])
+    }
+  })
+
+  it('does not end, and no call fails, if the token cannot be stored', async () => {
+    const { duet, tab } = alone(undefined, () => Response.json({ token: tokenFor(1), id: 1 }))
+    const noRoom = new Error('no room')
+    tab.set = () => assert.fail(noRoom)
+    const uncaught = await uncaughtDuring(async () => {
+      await duet.signIn({ email: 'a@example.com', password })
+      assert.equal((await users(duet).me()).id, 1)
+    })
+    assert.deepEqual(uncaught, [noRoom])
   })
 
   it('is renewed in time: when it is found, and when it comes from another tab; but not after its end', () => {
@@ -234,7 +186,7 @@ describe('A stored session of the client', () => {
     it(`is renewed a little later after ${failure}, and not at all if the connection is closed meanwhile`, async () => {
       const asked: string[] = []
       const { duet, clock, tab, changes } = alone(tokenFor(1), line => {
-        if (asked.push(line) !== 2 && typeof failure === 'string') throw new TypeError('no network')
+        if (asked.push(line) !== 2 && typeof failure === 'string') return noNetwork()
         return asked.length === 2 ? Response.json({ token: tokenFor(1, 0, 4500) }) : new Response('', { status: 503 })
       })
       clock.sleep(2 * hour) // the timer is late
@@ -279,7 +231,7 @@ describe('A stored session of the client', () => {
 
   it('is ended everywhere only by the service: after no answer or a strange one it stays, and the next attempt ends it', async () => {
     const answers = [
-      () => Promise.reject(new TypeError('no network')),
+      noNetwork,
       () => new Response('<html>', { headers: { 'content-type': 'text/html' } }),
       () => {
         tell(tokenFor(1, 3601)) // renewed by another tab meanwhile
@@ -382,11 +334,12 @@ describe('A stored session of the client', () => {
   })
 
   it('is not ended by a late answer to the user before, and does not start again by one after it has ended', async () => {
-    for (const [line, status, isLeft] of [
-      ['POST /tokens', 401, false],
-      ['POST /tokens', 200, true],
-      ['DELETE /tokens', 401, false],
-      ['DELETE /tokens', 204, false],
+    for (const [line, status, isLeft, isKept] of [
+      ['POST /tokens', 401, false, true],
+      ['POST /tokens', 401, false, false],
+      ['POST /tokens', 200, true, true],
+      ['DELETE /tokens', 401, false, true],
+      ['DELETE /tokens', 204, false, true],
     ] as const) {
       const late = Promise.withResolvers<Response>()
       const { client, duet, clock, tab } = alone(tokenFor(1), (_line, token) =>
@@ -396,13 +349,14 @@ describe('A stored session of the client', () => {
       if (leaving === undefined) clock.pass(renewalOf(3600))
       if (isLeft) await duet.signOut()
       else await duet.signIn({ email: 'grace@example.com', password })
+      if (!isKept) tab.get = () => undefined // as without a storage
       const answer = status === 200 ? { token: tokenFor(1, 0, 4500) } : { error: 'Invalid or expired token' }
       late.resolve(status === 204 ? new Response(null, { status }) : Response.json(answer, { status }))
       await leaving
       await waitUntil(() => client.lines().includes(`${line} ${status}`))
       await new Promise(setImmediate)
       const expected = isLeft ? [undefined, undefined] : [2, tokenFor(2)]
-      assert.deepEqual([duet.session?.userId, tab.stored], expected, `${line} ${status}`)
+      assert.deepEqual([duet.session?.userId, tab.stored], expected, `${line} ${status} ${isKept}`)
     }
   })
 
@@ -481,32 +435,17 @@ describe('A stored session of the client', () => {
     assert.deepEqual([stored, tab.stored], [[tokenFor(1), undefined], undefined])
   })
 
-  it('leaves no timer behind that keeps a process alive', async () => {
-    const { setTimeout, clearTimeout } = globalThis
-    const timers: NodeJS.Timeout[] = []
-    const cleared: unknown[] = []
-    globalThis.setTimeout = ((run: () => void, after: number) => {
-      const timer = setTimeout(run, after)
-      timers.push(timer)
-      return timer
-    }) as never
-    globalThis.clearTimeout = timer => {
-      cleared.push(timer)
-      clearTimeout(timer)
-    }
-    try {
-      const answer = () => Response.json({ id: 1, isAwaited: timers[1]?.hasRef() })
-      using client = alone(tokenFor(1, Date.now() / 1000), answer, systemClock).client
-      assert.deepEqual(
-        await users(client.duet).me(),
-        { id: 1, isAwaited: true },
-        'while a request is under way, it does',
-      )
-      assert.deepEqual([timers[0]?.hasRef(), cleared], [false, timers.slice(1)])
-      client.duet.close()
-      assert.ok(cleared.includes(timers[0]))
-    } finally {
-      Object.assign(globalThis, { setTimeout, clearTimeout })
-    }
+  it('leaves no timer behind that keeps a process alive', async t => {
+    const { mock: started } = t.mock.method(globalThis, 'setTimeout')
+    const { mock: cleared } = t.mock.method(globalThis, 'clearTimeout')
+    const timers = () => started.calls.map(({ result }) => result)
+    const ended = () => cleared.calls.map(({ arguments: [timer] }) => timer)
+    const answer = () => Response.json({ id: 1, isAwaited: timers()[1]?.hasRef() })
+    using client = alone(tokenFor(1, Date.now() / 1000), answer, systemClock).client
+    const read = await users(client.duet).me()
+    assert.deepEqual(read, { id: 1, isAwaited: true }, 'while a request is under way, it does')
+    assert.deepEqual([timers()[0]?.hasRef(), ended()], [false, timers().slice(1)])
+    client.duet.close()
+    assert.ok(ended().includes(timers()[0]))
   })
 })

@@ -1,8 +1,19 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { type Duet, iterate, live, subscribe } from '../../client/src/index.ts'
+import { setImmediate as turn } from 'node:timers/promises'
+import { type ConnectOptions, type Duet, iterate, live, subscribe, type Watcher } from '../../client/src/index.ts'
 import { waitUntil } from '../support/wait.ts'
-import { connectTo, ManualClock, type PostAdded, postAdded, recorder, tokenFor, uncaughtDuring } from './support.ts'
+import {
+  connectTo,
+  ManualClock,
+  noNetwork,
+  type PostAdded,
+  postAdded,
+  recorder,
+  TabStorage,
+  tokenFor,
+  uncaughtDuring,
+} from './support.ts'
 
 /** A WebSocket without a network. The test plays the service. */
 class FakeSocket {
@@ -68,98 +79,91 @@ class FakeSocket {
 
 /** The result of a promise that nothing more has to happen for. */
 function soon<Value>(promise: Promise<Value>): Promise<Value> {
-  return Promise.race([promise, new Promise(setImmediate).then(() => assert.fail('still waiting'))])
+  return Promise.race([promise, turn().then(() => assert.fail('still waiting'))])
+}
+
+/** A client with such sockets, and no subscription. */
+function connected(options: Partial<ConnectOptions> = {}) {
+  FakeSocket.all.length = 0
+  const clock = new ManualClock(0)
+  const { duet, requests } = connectTo({ url: 'http://duet.test' }, { clock, WebSocket: FakeSocket, ...options })
+  const listen = (own: Partial<Watcher<PostAdded>> = {}) => {
+    const { watcher, ...recorded } = recorder()
+    return { ...recorded, subscription: live(duet).subscribe(postAdded, {}, { ...watcher, ...own }) }
+  }
+  const events = (own: { after?: string } = {}) => live(duet).iterate<PostAdded>(postAdded, {}, own)
+  return { clock, duet, requests, listen, events, state: () => live(duet).state.state }
+}
+
+/** The newest socket, after the client has done what it does at once. */
+async function newest(): Promise<FakeSocket> {
+  await turn()
+  return FakeSocket.all.at(-1) ?? assert.fail('no socket')
+}
+
+/** A client with one subscription, and its socket. */
+async function opened() {
+  const client = connected()
+  const first = client.listen()
+  const next = async () => {
+    const known = FakeSocket.all.length
+    client.clock.pass(30_000)
+    const socket = await newest()
+    assert.equal(FakeSocket.all.length, known + 1)
+    return socket
+  }
+  return { ...client, ...first, next, socket: await newest() }
+}
+
+async function accepted(position?: string) {
+  const client = await opened()
+  client.socket.accept(position)
+  return client
 }
 
 describe('The socket of the client', () => {
-  async function start() {
-    FakeSocket.all.length = 0
-    const clock = new ManualClock(0)
-    const client = connectTo({ url: 'http://duet.test' }, { clock, WebSocket: FakeSocket })
-    const recorded = recorder()
-    live(client.duet).subscribe<PostAdded>(postAdded, {}, recorded.watcher)
-    const next = async () => {
-      const known = FakeSocket.all.length
-      await waitUntil(() => {
-        if (FakeSocket.all.length === known) clock.pass(30_000)
-        return FakeSocket.all.length > known
-      })
-      return FakeSocket.all.at(-1) ?? assert.fail()
-    }
-    await waitUntil(() => FakeSocket.all.length === 1)
-    const [socket = assert.fail()] = FakeSocket.all
-    return { clock, client, next, socket, ...recorded }
-  }
-
   it('is opened anew with the token of a user who signs in while it is being opened', async () => {
-    FakeSocket.all.length = 0
-    let kept: string | undefined
-    let changed = () => {}
-    const watch = (heard: () => void) => {
-      changed = heard
-    }
-    const storage = { get: () => kept, set: () => {}, watch }
-    let renewals = 0
-    const fetch = async () => {
-      renewals++
-      throw new TypeError('no network')
-    }
-    const clock = new ManualClock(0)
-    const client = connectTo({ url: 'http://duet.test' }, { clock, WebSocket: FakeSocket, storage, fetch })
-    live(client.duet).subscribe<PostAdded>(postAdded, {}, recorder().watcher)
-    await waitUntil(() => FakeSocket.all.length === 1)
-    kept = tokenFor(1)
-    changed() // another tab
-    await waitUntil(() => FakeSocket.all.length === 2)
-    const second = FakeSocket.all.at(-1)
-    second?.accept()
-    assert.deepEqual(second?.sent[0]?.payload, { Authorization: `Bearer ${kept}`, positions: true })
-    const [first] = FakeSocket.all
-    first?.onclose?.({ code: 1000 })
-    first?.say({ type: 'connection_ack' })
-    assert.deepEqual([first?.isClosed, live(client.duet).state.state], [true, 'live'])
-    assert.equal(second?.subscribed.length, 1, 'a closed socket is not heard')
+    const storage = new TabStorage()
+    const { listen, requests, state } = connected({ storage, fetch: noNetwork })
+    listen()
+    const first = await newest()
+    storage.tell(tokenFor(1))
+    const second = await newest()
+    second.accept()
+    assert.deepEqual(second.sent[0]?.payload, { Authorization: `Bearer ${tokenFor(1)}`, positions: true })
+    first.onclose?.({ code: 1000 })
+    first.say({ type: 'connection_ack' })
+    assert.deepEqual([first.isClosed, state()], [true, 'live'])
+    assert.equal(second.subscribed.length, 1, 'a closed socket is not heard')
 
-    second?.onclose?.({ code: 4403 })
-    assert.equal(live(client.duet).state.state, 'waiting', 'not only when the token is renewed')
-    await new Promise(setImmediate)
-    assert.equal(renewals, 1, 'because the service refused the token')
+    second.onclose?.({ code: 4403 })
+    assert.equal(state(), 'waiting', 'not only when the token is renewed')
+    await turn()
+    assert.equal(requests.length, 1, 'because the service refused the token')
     for (const token of [tokenFor(1, 10), undefined]) {
       FakeSocket.all.at(-1)?.onclose?.({ code: 1006 })
-      kept = token
-      changed() // it renews the token, then signs out, each while this one waits
-      await new Promise(setImmediate)
-      const next = FakeSocket.all.at(-1)
-      next?.accept()
-      assert.deepEqual(next?.sent[0]?.payload, { ...(token && { Authorization: `Bearer ${token}` }), positions: true })
+      storage.tell(token) // it renews the token, then signs out, each while this one waits
+      const next = await newest()
+      next.accept()
+      assert.deepEqual(next.sent[0]?.payload, { ...(token && { Authorization: `Bearer ${token}` }), positions: true })
     }
     assert.deepEqual(
       FakeSocket.all.map(({ isClosed }) => isClosed),
       [true, true, true, false],
     )
-    assert.equal(renewals, 1, 'not after each loss')
+    assert.equal(requests.length, 1, 'not after each loss')
   })
 
   it('is opened without a token if the session is over', async () => {
-    FakeSocket.all.length = 0
-    const storage = { get: () => tokenFor(1, -7200), set: () => {} }
-    const fetch = async () => Response.json({}, { status: 401 })
-    using client = connectTo(
-      { url: 'http://duet.test' },
-      { clock: new ManualClock(0), WebSocket: FakeSocket, storage, fetch },
-    )
-    live(client.duet).subscribe<PostAdded>(postAdded, {}, recorder().watcher)
+    const storage = new TabStorage(tokenFor(1, -7200))
+    connected({ storage, fetch: async () => Response.json({}, { status: 401 }) }).listen()
     await waitUntil(() => FakeSocket.all.length > 0)
-    await new Promise(setImmediate)
-    FakeSocket.all[0]?.accept()
-    assert.deepEqual(
-      FakeSocket.all.map(({ sent }) => sent[0]?.payload),
-      [{ positions: true }],
-    )
+    const socket = await newest()
+    socket.accept()
+    assert.deepEqual([socket.sent[0]?.payload, FakeSocket.all.length], [{ positions: true }, 1])
   })
 
   it('is reached over TLS if the service is, and is tried again if it cannot be opened at all', async () => {
-    FakeSocket.all.length = 0
     let isForbidden = true
     class Forbidden extends FakeSocket {
       constructor(url: string, protocol: string) {
@@ -167,14 +171,13 @@ describe('The socket of the client', () => {
         super(url, protocol)
       }
     }
-    const clock = new ManualClock(0)
-    using client = connectTo({ url: 'https://duet.test/base/' }, { clock, WebSocket: Forbidden })
-    live(client.duet).subscribe<PostAdded>(postAdded, {}, recorder().watcher)
-    await waitUntil(() => live(client.duet).state.state === 'waiting')
+    const { clock, listen, state } = connected({ url: 'https://duet.test/base/', WebSocket: Forbidden })
+    listen()
+    await turn()
+    assert.equal(state(), 'waiting')
     isForbidden = false
     clock.pass(250)
-    await waitUntil(() => FakeSocket.all.length === 1)
-    assert.equal(FakeSocket.all[0]?.url, 'wss://duet.test/base/graphql')
+    assert.equal((await newest()).url, 'wss://duet.test/base/graphql')
   })
 
   it('is opened early when the network is back or the application asks, but not for one more subscription, and never twice', async () => {
@@ -185,36 +188,33 @@ describe('The socket of the client', () => {
     }
     Object.assign(globalThis, page)
     try {
-      const { clock, client, socket } = await start()
-      const { onState, retryNow } = live(client.duet)
-      const subscribe = () => live(client.duet).subscribe<PostAdded>(postAdded, {}, recorder().watcher)
+      const { clock, duet, listen, socket, state } = await opened()
+      const { onState, retryNow } = live(duet)
       const states: string[] = []
       const stop = onState(({ state }) => states.push(state))
       retryNow()
       socket.accept()
-      subscribe()
+      listen()
       socket.pong()
       retryNow()
       for (const listener of online) listener()
       socket.onclose?.({ code: 1006 })
-      subscribe()
-      await new Promise(setImmediate)
+      listen()
+      await turn()
       assert.deepEqual([FakeSocket.all.length, states], [1, ['live', 'waiting']])
       stop()
       for (const listener of online) listener()
-      await new Promise(setImmediate)
-      const second = FakeSocket.all.at(-1)
-      second?.accept()
-      assert.deepEqual([FakeSocket.all.length, second?.subscribed.length], [2, 3])
+      const second = await newest()
+      second.accept()
+      assert.deepEqual([FakeSocket.all.length, second.subscribed.length], [2, 3])
       onState(({ state }) => state === 'waiting' && retryNow())
-      second?.onclose?.({ code: 1006 })
-      await new Promise(setImmediate)
-      FakeSocket.all.at(-1)?.accept()
+      second.onclose?.({ code: 1006 })
+      const third = await newest()
+      third.accept()
       clock.pass(15_000) // longer than the pause that was cut short
-      await new Promise(setImmediate)
-      assert.deepEqual([FakeSocket.all.length, states.length], [3, 2])
-      assert.equal(live(client.duet).state.state, 'live')
-      client.duet.close()
+      await turn()
+      assert.deepEqual([FakeSocket.all.length, states.length, state()], [3, 2, 'live'])
+      duet.close()
       assert.equal(online.size, 0)
     } finally {
       for (const name of Object.keys(page)) Reflect.deleteProperty(globalThis, name)
@@ -222,27 +222,24 @@ describe('The socket of the client', () => {
   })
 
   it('is closed with its last subscription: nothing is heard after that, and no timer stays', async () => {
-    const { clock, client, socket, received } = await start()
-    socket.accept()
-    const other = recorder()
-    const subscription = live(client.duet).subscribe<PostAdded>(postAdded, {}, other.watcher)
+    const { clock, listen, socket, received, state } = await accepted()
+    const other = listen()
     socket.pong()
-    for (const _time of ['once', 'twice']) subscription.close()
+    for (const _time of ['once', 'twice']) other.subscription.close()
     assert.deepEqual([socket.sent.at(-1), socket.isClosed], [{ type: 'complete', id: '2' }, false])
     using elsewhere = connectTo({ url: 'http://duet.test' }, { WebSocket: FakeSocket })
-    assert.deepEqual([live(client.duet).state.state, live(elsewhere.duet).state.state], ['live', 'idle'])
+    assert.deepEqual([state(), live(elsewhere.duet).state.state], ['live', 'idle'])
     socket.next('sent before that was read')
     socket.say({ type: 'complete', id: '1' })
     assert.deepEqual([other.received, received], [['start'], ['start', 'end']])
-    assert.deepEqual([live(client.duet).state.state, socket.isClosed, clock.due], ['idle', true, []])
+    assert.deepEqual([state(), socket.isClosed, clock.due], ['idle', true, []])
   })
 
   it('tells that events arrive when the service has accepted that subscription: not another one, and not before a refusal', async () => {
-    const { clock, client, socket } = await start()
+    const { clock, listen, socket } = await opened()
     socket.onopen?.(undefined as never)
     socket.say({ type: 'connection_ack' })
-    const [second, third] = [recorder(), recorder()] // they join before anything is answered
-    for (const { watcher } of [second, third]) live(client.duet).subscribe<PostAdded>(postAdded, {}, watcher)
+    const [second, third] = [listen(), listen()] // they join before anything is answered
     socket.pong(-2)
     assert.deepEqual([second.received, third.received], [['start'], []])
     for (const code of ['SERVICE_UNAVAILABLE', 'INTERNAL_SERVER_ERROR']) {
@@ -256,22 +253,21 @@ describe('The socket of the client', () => {
     socket.refuse('RATE_LIMITED')
     socket.onclose?.({ code: 1006 })
     clock.pass(250)
-    await waitUntil(() => FakeSocket.all.length === 2)
-    FakeSocket.all[1]?.accept()
+    const next = await newest()
+    next.accept()
     clock.pass(3000)
-    assert.equal(FakeSocket.all[1]?.subscribed.length, 3, 'each once, also the one that waited')
+    assert.deepEqual([FakeSocket.all.length, next.subscribed.length], [2, 3], 'each once, also the one that waited')
   })
 
   it('knows the position of an event when it gives it, and continues if the application fails', async () => {
-    const { client, socket } = await start()
-    socket.accept()
+    const { listen, socket } = await accepted()
     const fault = new Error('a fault of the application')
     const positions: unknown[] = []
     const onData = () => {
       positions.push(subscription.position)
       throw fault
     }
-    const subscription = live(client.duet).subscribe<PostAdded>(postAdded, {}, { onData })
+    const { subscription } = listen({ onData })
     const uncaught = await uncaughtDuring(async () => {
       for (const position of ['p1', 'p2']) socket.next('post', position)
     })
@@ -279,74 +275,69 @@ describe('The socket of the client', () => {
   })
 
   it('is not opened for a subscription that was closed meanwhile, nor twice for the next one', async () => {
-    FakeSocket.all.length = 0
-    using client = connectTo({ url: 'http://duet.test' }, { clock: new ManualClock(0), WebSocket: FakeSocket })
-    const subscribe = () => live(client.duet).subscribe<PostAdded>(postAdded, {}, recorder().watcher)
-    subscribe().close()
-    live(client.duet).retryNow()
-    await new Promise(setImmediate)
+    const { duet, listen, state } = connected()
+    listen().subscription.close()
+    live(duet).retryNow()
+    await turn()
     assert.equal(FakeSocket.all.length, 0)
-    subscribe().close()
-    const last = subscribe()
-    await new Promise(setImmediate)
-    assert.equal(FakeSocket.all.length, 1)
-    live(client.duet).onState(({ state }) => state === 'connecting' && last.close())
-    FakeSocket.all[0]?.onclose?.({ code: 1006 })
-    live(client.duet).retryNow()
-    await new Promise(setImmediate)
-    assert.deepEqual([FakeSocket.all.length, live(client.duet).state.state], [1, 'idle'])
+    listen().subscription.close()
+    const { subscription: last } = listen()
+    const socket = await newest()
+    live(duet).onState(({ state }) => state === 'connecting' && last.close())
+    socket.onclose?.({ code: 1006 })
+    live(duet).retryNow()
+    await turn()
+    assert.deepEqual([FakeSocket.all.length, state()], [1, 'idle'])
   })
 
   it('is opened anew for who subscribes after close(): it follows the next user, and is closed again', async () => {
-    FakeSocket.all.length = 0
     const token = tokenFor(2)
-    const fetch = async () => Response.json({ token }, { status: 201 })
-    const { duet } = connectTo({ url: 'http://duet.test' }, { clock: new ManualClock(0), WebSocket: FakeSocket, fetch })
+    const { duet, listen, state } = connected({ fetch: async () => Response.json({ token }, { status: 201 }) })
     const signIn = async () => {
       await duet.signIn({ email: 'grace@example.com', password: 'demo-password' })
-      await new Promise(setImmediate)
+      await turn()
     }
-    assert.equal(live(duet).state.state, 'idle')
+    assert.equal(state(), 'idle')
     await signIn()
     assert.equal(FakeSocket.all.length, 0, 'nothing is subscribed')
-    const [before, again, atOnce] = [recorder(), recorder(), recorder()]
-    const onEnd = () => live(duet).subscribe<PostAdded>(postAdded, {}, atOnce.watcher)
-    live(duet).subscribe<PostAdded>(postAdded, {}, { ...before.watcher, onEnd })
+    let atOnce: ReturnType<typeof listen> | undefined
+    const onEnd = () => {
+      atOnce = listen()
+    }
+    const before = listen({ onEnd })
     duet.close()
-    live(duet).subscribe<PostAdded>(postAdded, {}, again.watcher)
+    const again = listen()
     await signIn()
-    const socket = FakeSocket.all.at(-1) ?? assert.fail('no socket')
+    const socket = await newest()
     socket.accept()
     assert.deepEqual(socket.sent[0]?.payload, { Authorization: `Bearer ${token}`, positions: true })
     duet.close()
     assert.deepEqual([before.received, socket.isClosed], [[], true])
-    for (const { received } of [again, atOnce]) assert.deepEqual(received, ['start', 'end'])
+    for (const each of [again, atOnce]) assert.deepEqual(each?.received, ['start', 'end'])
   })
 
   it('is closed if the service sends nothing for too long', async () => {
-    const { clock, client, socket } = await start()
-    socket.accept()
-    assert.equal(live(client.duet).state.state, 'live')
+    const { clock, duet, socket, state } = await accepted()
+    assert.equal(state(), 'live')
     clock.pass(20_000)
     assert.deepEqual(socket.sent.at(-1), { type: 'ping', payload: { number: 2 } })
     socket.pong()
     clock.pass(20_000)
-    assert.equal(live(client.duet).state.state, 'live')
+    assert.equal(state(), 'live')
     clock.pass(10_000)
-    const { state } = live(client.duet)
-    assert.deepEqual([state.state, clock.due.length], ['waiting', 1])
+    assert.deepEqual([state(), clock.due.length], ['waiting', 1])
     const states: string[] = []
-    live(client.duet).onState(({ state }) => states.push(state))
-    client.duet.close()
+    live(duet).onState(({ state }) => states.push(state))
+    duet.close()
     assert.deepEqual([clock.due, states], [[], ['idle']])
   })
 
   for (const isOpened of [true, false])
     it(`is closed if it is not ${isOpened ? 'accepted by the service' : 'even opened'} in time`, async () => {
-      const { clock, client, socket } = await start()
+      const { clock, socket, state } = await opened()
       if (isOpened) socket.onopen?.(undefined as never)
       clock.pass(10_000)
-      assert.deepEqual([live(client.duet).state.state, socket.isClosed], ['waiting', true])
+      assert.deepEqual([state(), socket.isClosed], ['waiting', true])
     })
 
   for (const text of [
@@ -357,16 +348,14 @@ describe('The socket of the client', () => {
     '{"type":"connection_ack"}',
   ]) {
     it(`is closed after a message that the service never sends: ${text}`, async () => {
-      const { client, socket } = await start()
-      socket.accept()
+      const { socket, state } = await accepted()
       socket.onmessage?.({ data: text })
-      assert.equal(live(client.duet).state.state, 'waiting')
+      assert.equal(state(), 'waiting')
     })
   }
 
   it('does not resubscribe forever if the service refuses a position that the client never received', async () => {
-    const { socket, errors, received } = await start()
-    socket.accept()
+    const { socket, errors, received } = await accepted()
     const payload = [{ message: 'Unknown', extensions: { code: 'POSITION_UNKNOWN' } }]
     socket.say({ type: 'error', id: '1', payload })
     assert.deepEqual([errors[0]?.code, errors[0]?.body, received], ['POSITION_UNKNOWN', payload, ['start']])
@@ -374,22 +363,21 @@ describe('The socket of the client', () => {
   })
 
   it('answers pings of the service, and takes answers without a question', async () => {
-    const { client, socket } = await start()
-    socket.accept()
+    const { socket, state } = await accepted()
     socket.say({ type: 'pong' })
-    assert.equal(live(client.duet).state.state, 'live')
+    assert.equal(state(), 'live')
     socket.say({ type: 'ping', payload: { a: 1 } })
     assert.deepEqual(socket.sent.at(-1), { type: 'pong', payload: { a: 1 } })
   })
 
   it('is reopened after pauses that grow with each failure, and are short again after a stable connection', async () => {
-    const { clock, client, socket, next } = await start()
+    const { clock, duet, listen, socket, next } = await opened()
     const pauses: number[] = []
     let current = socket
     for (let failures = 0; failures < 10; failures++) {
       current.onclose?.({ code: 1006 })
       pauses.push(Math.min(...clock.due))
-      assert.deepEqual(live(client.duet).state, { state: 'waiting', retryAt: clock.now() + (pauses.at(-1) ?? 0) })
+      assert.deepEqual(live(duet).state, { state: 'waiting', retryAt: clock.now() + (pauses.at(-1) ?? 0) })
       current = await next()
     }
     for (const [index, pause] of pauses.entries()) {
@@ -403,7 +391,7 @@ describe('The socket of the client', () => {
     current = await next()
     current.accept()
     clock.pass(15_000)
-    live(client.duet).subscribe<PostAdded>(postAdded, {}, recorder().watcher)
+    listen()
     current.pong() // a later subscription does not make the connection a new one
     current.onclose?.({ code: 1001 })
     assert.ok(Math.min(...clock.due) <= 250)
@@ -413,8 +401,7 @@ describe('The socket of the client', () => {
   })
 
   it('subscribes again after pauses that grow with each refusal, and are short again after an event', async () => {
-    const { clock, client, socket } = await start()
-    socket.accept()
+    const { clock, listen, socket } = await accepted()
     const refuse = () => {
       socket.refuse('RATE_LIMITED')
       const pause = clock.due.find(milliseconds => milliseconds > 1000 && milliseconds !== 20_000) ?? assert.fail()
@@ -426,7 +413,7 @@ describe('The socket of the client', () => {
     for (const [index, pause] of pauses.entries()) assert.ok(pause >= 125 * 2 ** index && pause <= 250 * 2 ** index)
     socket.next('post')
     assert.ok(refuse() <= 250)
-    const other = live(client.duet).subscribe<PostAdded>(postAdded, {}, recorder().watcher)
+    const { subscription: other } = listen()
     const { length } = socket.subscribed
     socket.refuse('RATE_LIMITED')
     other.close()
@@ -435,8 +422,7 @@ describe('The socket of the client', () => {
   })
 
   it('resumes after the last event, and reads the data again if the database has lost events', async () => {
-    const { socket, next, received } = await start()
-    socket.accept()
+    const { socket, next, received } = await accepted()
     socket.next('post', 'p1')
     socket.onclose?.({ code: 1001 })
     const second = await next()
@@ -450,13 +436,12 @@ describe('The socket of the client', () => {
   })
 
   it('begins where the first socket was accepted, also on the next socket, but not after a loss of events', async () => {
-    const { client, socket, next, received } = await start()
-    socket.accept('p0')
+    const { listen, socket, next, received } = await accepted('p0')
     assert.deepEqual(socket.sent[0], { type: 'connection_init', payload: { positions: true } })
     assert.deepEqual(socket.begun, { after: 'p0' })
-    const joined = live(client.duet).subscribe<PostAdded>(postAdded, {}, recorder().watcher)
+    const joined = listen()
     assert.deepEqual(socket.begun, { positions: true }, 'who joins later begins later')
-    joined.close()
+    joined.subscription.close()
     socket.onclose?.({ code: 1006 })
     const second = await next()
     second.accept('p7')
@@ -468,27 +453,25 @@ describe('The socket of the client', () => {
   })
 
   it('reports that events may be missing if the service told no position before it was cut off', async () => {
-    const { client, socket, next, received } = await start()
-    socket.accept()
+    const { socket, next, received } = await accepted()
     socket.onclose?.({ code: 1006 })
     const second = await next()
     second.accept()
     assert.deepEqual([second.begun, received], [{ positions: true }, ['start', 'gap']])
-    client.duet.close()
 
-    const early = await start()
+    const early = await opened()
     early.socket.onopen?.(undefined as never)
     early.socket.say({ type: 'connection_ack', payload: { position: 'p0' } })
     early.socket.onclose?.({ code: 1012 }) // before the service has read the subscription
-    ;(await early.next()).accept('p1')
+    const later = await early.next()
+    later.accept('p1')
     assert.deepEqual(early.received, ['start'])
-    early.client.duet.close()
   })
 
   it('stops at the limit of buffered events of an iterator, and resumes after the last one', async () => {
-    const { client, socket } = await start()
-    socket.accept()
-    const events = live(client.duet).iterate<PostAdded>(postAdded)
+    const client = await accepted()
+    const { socket } = client
+    const events = client.events()
     const id = socket.subscribed.at(-1)?.id
     // The events after the thousandth were sent before the service got the complete message.
     for (let number = 1; number <= 1010; number++) socket.next(`post ${number}`, `p${number}`)
@@ -507,20 +490,10 @@ describe('The socket of the client', () => {
     assert.equal(socket.subscribed.length, 3)
   })
 
-  it('gives the events of an iterator before its error', async () => {
-    const { client, socket } = await start()
-    socket.accept()
-    const events = live(client.duet).iterate<PostAdded>(postAdded)
-    socket.next('before the error')
-    socket.refuse('FORBIDDEN')
-    assert.deepEqual(await soon(events.next()), { done: false, value: { postAdded: { title: 'before the error' } } })
-    await assert.rejects(soon(events.next()), { kind: 'forbidden' })
-  })
-
   it('gives one event to each reader of an iterator, and none after it was left', async () => {
-    const { client, socket } = await start()
-    socket.accept()
-    const events = live(client.duet).iterate<PostAdded>(postAdded, {}, { after: 'p1' })
+    const client = await accepted()
+    const { socket } = client
+    const events = client.events({ after: 'p1' })
     assert.deepEqual(socket.begun, { after: 'p1' })
     const titleOf = async (read: Promise<IteratorResult<PostAdded>>) => (await read).value?.postAdded.title
     const reads = [events.next(), events.next()].map(titleOf)
@@ -531,15 +504,14 @@ describe('The socket of the client', () => {
     for (const title of ['three', 'four']) socket.next(title)
     assert.equal(await titleOf(events.next()), 'three')
     const left = [events.return?.(), events.next()]
-    assert.deepEqual(await soon(Promise.all(left)), Array(2).fill({ done: true, value: undefined }))
+    assert.deepEqual(await soon(Promise.all(left)), [over, over])
     assert.deepEqual(socket.sent.at(-1), { type: 'complete', id: socket.subscribed.at(-1)?.id }, 'the service is told')
   })
 
   it('begins the iterator of a selection where the caller says, and tells the caller of a gap', async () => {
-    const { client, socket } = await start()
-    socket.accept()
+    const { duet, socket } = await accepted()
     const told: string[] = []
-    iterate(client.duet, { postAdded: { title: true } }, { after: 'p1', onReadAnew: why => told.push(why) })
+    iterate(duet, { postAdded: { title: true } }, { after: 'p1', onReadAnew: why => told.push(why) })
     assert.deepEqual(socket.begun, { after: 'p1' })
     socket.refuse('POSITION_UNKNOWN')
     socket.pong(-2)
@@ -548,68 +520,59 @@ describe('The socket of the client', () => {
     assert.deepEqual([told, socket.subscribed.length], [['gap'], 3])
   })
 
-  it('ends all readers of an iterator that wait when it ends', async () => {
-    const { client, socket } = await start()
-    socket.accept()
-    const events = live(client.duet).iterate<PostAdded>(postAdded)
+  it('ends all readers of an iterator that wait when it ends, and gives the events before its error', async () => {
+    const { events, socket } = await accepted()
+    const ended = events()
     for (let used = 0; used < 1000; used++) {
       socket.next('used at once')
-      await events.next()
+      await ended.next()
     }
     assert.ok(!socket.sent.some(({ type }) => type === 'complete'), 'many events, but never many at a time')
-    const reads = [events.next(), events.next(), events.next()]
+    const reads = [ended.next(), ended.next(), ended.next()]
     socket.next('the last one')
     socket.say({ type: 'complete', id: socket.subscribed.at(-1)?.id })
     const [first, ...others] = await soon(Promise.all(reads))
-    assert.equal(first?.value?.postAdded.title, 'the last one')
-    assert.deepEqual(others, Array(2).fill({ done: true, value: undefined }))
-    const left = live(client.duet).iterate<PostAdded>(postAdded)
+    assert.deepEqual([first?.value?.postAdded.title, others], ['the last one', [over, over]])
+    const left = events()
     const read = left.next()
     await left.return?.()
-    assert.deepEqual(await soon(read), { done: true, value: undefined })
-    const failed = live(client.duet).iterate<PostAdded>(postAdded)
-    const told = failed.next()
+    assert.deepEqual(await soon(read), over)
+    const failed = events()
+    socket.next('before the error')
     socket.refuse('FORBIDDEN')
-    await assert.rejects(soon(told), { kind: 'forbidden' })
-    assert.deepEqual(await soon(failed.next()), { done: true, value: undefined }, 'it is told once')
-    const unread = live(client.duet).iterate<PostAdded>(postAdded)
+    assert.equal((await soon(failed.next())).value.postAdded.title, 'before the error')
+    await assert.rejects(soon(failed.next()), { kind: 'forbidden' })
+    assert.deepEqual(await soon(failed.next()), over, 'it is told once')
+    const unread = events()
     socket.refuse('FORBIDDEN')
     await unread.return?.()
-    assert.deepEqual(await soon(unread.next()), { done: true, value: undefined }, 'its error came before it was left')
+    assert.deepEqual(await soon(unread.next()), over, 'its error came before it was left')
   })
 
   it('sends the text and the variables of each document, also of a selection', async () => {
-    const { client, socket } = await start()
-    socket.accept()
+    const { duet, socket } = await accepted()
     const query = 'subscription ($id: ID!) { commentAdded(postId: $id) { text } }'
     const [document, variables] = [{ loc: { source: { body: query } } }, { id: '7' }]
     const sent = () => socket.subscribed.at(-1)?.payload
-    live(client.duet).subscribe(document, variables, { onData: () => {} })
+    live(duet).subscribe(document, variables, { onData: () => {} })
     assert.deepEqual(sent(), { query, variables, extensions: { positions: true } })
-    live(client.duet).iterate(document, variables, { after: 'p1' })
+    live(duet).iterate(document, variables, { after: 'p1' })
     assert.deepEqual(sent(), { query, variables, extensions: { after: 'p1' } })
     const selected = { commentAdded: { $: { postId: '8' }, text: true } } as const
-    for (const begin of [
-      () => subscribe(client.duet, selected, { onData: () => {} }),
-      () => iterate(client.duet, selected),
-    ]) {
+    for (const begin of [() => subscribe(duet, selected, { onData: () => {} }), () => iterate(duet, selected)]) {
       begin()
       assert.partialDeepStrictEqual(sent(), { variables: { postId1: '8' } })
     }
   })
 
   it('sends nothing before it is accepted, then each subscription once, and asks when it was read', async () => {
-    FakeSocket.all.length = 0
-    const clock = new ManualClock(0)
-    using client = connectTo({ url: 'http://duet.test' }, { clock, WebSocket: FakeSocket })
-    const { iterate: events, retryNow, subscribe: listen } = live(client.duet)
-    const socket = async () => {
-      retryNow()
-      await new Promise(setImmediate)
-      return FakeSocket.all.at(-1) ?? assert.fail('no socket')
+    const { duet, listen, state } = connected()
+    const socket = () => {
+      live(duet).retryNow()
+      return newest()
     }
     const told: string[] = []
-    const full = events<PostAdded>(postAdded, {}, { after: 'p0', onReadAnew: why => told.push(why) })
+    const full = live(duet).iterate<PostAdded>(postAdded, {}, { after: 'p0', onReadAnew: why => told.push(why) })
     const first = await socket()
     first.accept()
     for (let number = 1; number <= 1000; number++) first.next('post', `p${number}`)
@@ -618,14 +581,13 @@ describe('The socket of the client', () => {
     second.accept()
     const typesOf = ({ sent }: FakeSocket) => sent.map(({ type }) => type)
     assert.deepEqual(
-      [typesOf(second), live(client.duet).state.state, told],
+      [typesOf(second), state(), told],
       [['connection_init', 'ping'], 'live', []],
       'the only subscription has enough events',
     )
     second.onclose?.({ code: 1006 })
     const third = await socket()
-    const others = [recorder(), recorder()]
-    for (const { watcher } of others) listen<PostAdded>(postAdded, {}, watcher)
+    const others = [listen(), listen()]
     for (let used = 0; used < 1000; used++) await full.next()
     const next = full.next()
     assert.deepEqual(third.sent, [])
@@ -645,16 +607,16 @@ describe('The socket of the client', () => {
       (socket: FakeSocket) => socket.refuse('FORBIDDEN'),
       (_socket: FakeSocket, duet: Duet) => duet.close(),
     ]) {
-      FakeSocket.all.length = 0
-      using client = connectTo({ url: 'http://duet.test' }, { clock: new ManualClock(0), WebSocket: FakeSocket })
+      const { duet, listen, state } = connected()
       const states: string[] = []
-      const note = () => void states.push(live(client.duet).state.state)
-      live(client.duet).subscribe(postAdded, {}, { onData: note, onReadAnew: note, onEnd: note, onError: note })
-      await new Promise(setImmediate)
-      const [socket = assert.fail('no socket')] = FakeSocket.all
+      const note = () => void states.push(state())
+      listen({ onData: note, onReadAnew: note, onEnd: note, onError: note })
+      const socket = await newest()
       socket.accept()
-      finish(socket, client.duet)
+      finish(socket, duet)
       assert.deepEqual([states, socket.isClosed], [['live', 'idle'], true])
     }
   })
 })
+
+const over = { done: true, value: undefined }

@@ -1,5 +1,15 @@
-import type { Clock, ConnectOptions, Duet, DuetError, RequestEntry, Watcher } from '../../client/src/index.ts'
-import { connect } from '../../client/src/index.ts'
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import {
+  type Clock,
+  type ConnectOptions,
+  connect,
+  type Duet,
+  type DuetError,
+  type RequestEntry,
+  type TokenStorage,
+  type Watcher,
+} from '../../client/src/index.ts'
 
 /** A connection, and the requests that it has sent. Disposing it closes it. */
 export interface TestClient extends Disposable {
@@ -25,6 +35,25 @@ export function tokenFor(userId: number, issuedAt = 0, seconds = 3600, role = 'm
   const exp = issuedAt + seconds + 1 // the client takes a second off
   const content = JSON.stringify({ sub: String(userId), role, iat: issuedAt, exp })
   return `x.${Buffer.from(content).toString('base64url')}.x`
+}
+
+/** A storage of the token that another tab has, too. Each of its functions can be replaced. */
+export class TabStorage implements TokenStorage {
+  stored: string | undefined
+  changed = () => {}
+  get = () => this.stored
+  set = (token?: string) => void Object.assign(this, { stored: token })
+  watch = (changed: () => void) => void Object.assign(this, { changed })
+
+  constructor(stored?: string) {
+    this.stored = stored
+  }
+
+  /** The other tab signs in, renews the token, or signs out. */
+  tell(token: string | undefined): void {
+    this.stored = token
+    this.changed()
+  }
 }
 
 /** A clock for the client that stands still until the test moves it. Timers that are due run then. */
@@ -80,6 +109,14 @@ export class InstantClock implements Clock {
 }
 
 const requestTimeoutMs = 30_000
+
+export const noNetwork = () => Promise.reject(new TypeError('no network'))
+
+/** A `fetch` that never answers. */
+export const neverAnswers: typeof fetch = async (_input, init) => {
+  await once(init?.signal ?? assert.fail(), 'abort')
+  throw init?.signal?.reason
+}
 
 /** A `fetch` that passes each request to the test first. The test may answer it, or throw to simulate a lost request. */
 export function interceptedFetch(

@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { etag, type User, users } from '../../client/src/index.ts'
+import { etag, passwordResets, type User, users } from '../../client/src/index.ts'
+import { loggedSecret } from '../mail/mail-server.ts'
 import { startTestApp } from '../support/app.ts'
-import { somebody } from '../support/rest.ts'
+import { createMember, logIn, send, somebody } from '../support/rest.ts'
 import { shared } from '../support/shared.ts'
 import { connectTo } from './support.ts'
 
@@ -16,7 +17,7 @@ describe('Users of the client', () => {
     const { create, list } = users(client.duet)
     const { id: before } = await create(somebody())
     const created: User[] = []
-    for (let count = 0; count < 5; count++) created.push(await create(somebody()))
+    while (created.length < 5) created.push(await create(somebody()))
     const [first] = created
     const rest = { after: before }
     client.requests.length = 0
@@ -97,5 +98,33 @@ describe('Users of the client', () => {
     const next = somebody()
     await replace(await get(77_000), next)
     assert.equal((await get(77_000)).name, next.name)
+  })
+
+  it('ask for a link and set a password with it, also with a session that is over, and the log does not tell the secret', async () => {
+    const { email, token } = await createMember(app)
+    using client = connectTo(app)
+    await client.duet.signIn({ email, password: 'right password' })
+    await send(app, 'DELETE /tokens', undefined, token)
+    const { request, set } = passwordResets(client.duet)
+    await request(email)
+    assert.equal(client.duet.session, undefined)
+    const secret = await loggedSecret(app.logs, email)
+    await assert.rejects(set(secret, 'short'), { kind: 'badInput', status: 400 })
+    using lossy = connectTo(app, {
+      fetch: async (...call) => Promise.reject(await fetch(...call)), // the answer is lost
+    })
+    await assert.rejects(passwordResets(lossy.duet).set('used/before?', 'a new password'), { kind: 'offline' })
+    const sent = ['PUT /password-resets/… undefined']
+    assert.deepEqual(lossy.lines(), sent, 'a second request would tell that a link is invalid that was valid')
+    let asked = 0
+    using refused = connectTo(app, { fetch: async () => Response.json({}, { status: ++asked <= 2 ? 401 : 500 }) })
+    await assert.rejects(passwordResets(refused.duet).request(email), { kind: 'unauthenticated' })
+    await client.duet.signIn({ email, password: 'right password' })
+    await send(app, 'DELETE /tokens', undefined, await logIn(app, email, 'right password'))
+    await set(secret, 'a new password')
+    await assert.rejects(set(secret, 'a new password'), { kind: 'notFound', message: 'This link is no longer valid' })
+    await client.duet.signIn({ email, password: 'a new password' })
+    assert.ok(client.lines().includes('PUT /password-resets/… 204'))
+    assert.ok(!JSON.stringify(client.requests).includes(secret))
   })
 })
