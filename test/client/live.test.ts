@@ -1,52 +1,38 @@
 import assert from 'node:assert/strict'
 import { join } from 'node:path'
-import { after, before, describe, it } from 'node:test'
+import { before, describe, it } from 'node:test'
 import { WebSocket as NodeSocket } from 'ws'
-import { type Duet, graphql, live } from '../../client/src/index.ts'
+import { type Duet, graphql, live, mutate } from '../../client/src/index.ts'
 import { startTestApp } from '../support/app.ts'
 import { temporaryFolder } from '../support/folder.ts'
+import type { Served } from '../support/http.ts'
 import { freePort } from '../support/ports.ts'
 import { createMember } from '../support/rest.ts'
+import { shared } from '../support/shared.ts'
 import { waitUntil, within } from '../support/wait.ts'
 import { connectTo, type PostAdded, postAdded, recorder } from './support.ts'
 
 const env = { RATE_LIMIT_MAX: '0', LOGIN_LIMIT_MAX: '0' }
 const password = 'right password'
 
-type TestApp = Awaited<ReturnType<typeof startTestApp>>
+/** A user who writes posts over HTTP, each with a title that no other has. */
+async function writerOf(app: Served) {
+  const { email } = await createMember(app)
+  const { duet } = connectTo(app)
+  await duet.signIn({ email, password })
+  return writer(duet)
+}
 
-/** A user who writes posts over HTTP. */
-class Writer {
-  readonly titles: string[] = []
-  readonly #duet: Duet
-
-  constructor(duet: Duet) {
-    this.#duet = duet
+function writer(duet: Duet) {
+  const titles: string[] = []
+  const post = async (count = 1) => {
+    const created = Array.from({ length: count }, () => `post ${++written}`)
+    const fields = created.map((title, index) => `p${index}: createPost(title: "${title}", content: "x") { id }`)
+    await graphql(duet).mutate(`mutation { ${fields.join(' ')} }`)
+    titles.push(...created)
+    return created
   }
-
-  static async of(app: TestApp) {
-    const { email } = await createMember(app)
-    const { duet } = connectTo(app)
-    await duet.signIn({ email, password })
-    return new Writer(duet)
-  }
-
-  async post(count = 1): Promise<readonly string[]> {
-    const titles = Array.from({ length: count }, () => `post ${++written}`)
-    const fields = titles.map((title, index) => `p${index}: createPost(title: "${title}", content: "x") { id }`)
-    await graphql(this.#duet).mutate(`mutation { ${fields.join(' ')} }`)
-    this.titles.push(...titles)
-    return titles
-  }
-
-  /** A post that the test deletes while it is subscribed to its comments. */
-  async postToDelete() {
-    const { createPost } = await graphql(this.#duet).mutate<{ createPost: { id: string } }>(
-      'mutation { createPost(title: "T", content: "x") { id } }',
-    )
-    const remove = () => graphql(this.#duet).mutate(`mutation { deletePost(id: "${createPost.id}") }`)
-    return { id: createPost.id, remove }
-  }
+  return { duet, titles, post }
 }
 
 let written = 0
@@ -64,13 +50,11 @@ function network() {
 }
 
 describe('A subscription of the client', () => {
-  let app: TestApp
-  let writer: Writer
+  const app = shared(() => startTestApp(env))
+  let author: ReturnType<typeof writer>
   before(async () => {
-    app = await startTestApp(env)
-    writer = await Writer.of(app)
+    author = await writerOf(app)
   })
-  after(() => app[Symbol.asyncDispose]())
 
   for (const seen of [2, 0]) {
     it(`gets every event once and in order across a restart, after ${seen} events, including those from before it reconnected`, async () => {
@@ -78,11 +62,11 @@ describe('A subscription of the client', () => {
       const own = { ...env, PORT: String(await freePort()), DATABASE_URL: `sqlite:${join(folder.path, 'duet.db')}` }
       const { WebSocket, state } = network()
       const { received, watcher, posts } = recorder()
-      let author: Writer
+      let author: ReturnType<typeof writer>
       let client: ReturnType<typeof connectTo> | undefined
       {
         await using first = await startTestApp(own)
-        author = await Writer.of(first)
+        author = await writerOf(first)
         await author.post(2)
         author.titles.length = 0 // they happened before
         client = connectTo(first, { WebSocket })
@@ -111,11 +95,11 @@ describe('A subscription of the client', () => {
     const { subscribe } = live(client.duet)
     const subscription = subscribe<PostAdded>(postAdded, {}, first.watcher)
     await waitUntil(() => first.received.includes('start'))
-    await writer.post()
+    await author.post()
     await waitUntil(() => first.posts().length === 1)
     const { position } = subscription
     subscription.close()
-    const missed = await writer.post(2)
+    const missed = await author.post(2)
     const next = recorder()
     subscribe<PostAdded>(postAdded, {}, { ...next.watcher, after: position })
     await waitUntil(() => next.received.length >= 2)
@@ -124,7 +108,7 @@ describe('A subscription of the client', () => {
     const unknown = recorder()
     subscribe<PostAdded>(postAdded, {}, { ...unknown.watcher, after: 'an unknown position' })
     await waitUntil(() => unknown.received.includes('gap'))
-    const later = await writer.post()
+    const later = await author.post()
     await waitUntil(() => unknown.posts().length === 1)
     assert.deepEqual([unknown.received, unknown.errors], [['gap', ...later], []])
   })
@@ -148,7 +132,7 @@ describe('A subscription of the client', () => {
     const asAdmin = recorder()
     live(duet).subscribe<PostAdded>(withEmail, {}, asAdmin.watcher)
     await waitUntil(() => asAdmin.received.includes('start'))
-    const author = new Writer(duet)
+    const author = writer(duet)
     let renewals = 0
     duet.onSession((_session, change) => {
       renewals += change === 'renewed' ? 1 : 0
@@ -172,12 +156,12 @@ describe('A subscription of the client', () => {
     const { received, watcher, posts } = recorder()
     live(client.duet).subscribe<PostAdded>(postAdded, {}, watcher)
     await waitUntil(() => received.includes('start'))
-    await writer.post()
+    await author.post()
     await waitUntil(() => posts().length === 1)
     await elsewhere.duet.signOut({ everywhere: true })
     await waitUntil(() => over.length > 0)
     assert.deepEqual(over, ['ended'])
-    const titles = await writer.post()
+    const titles = await author.post()
     await waitUntil(() => posts().length === 2)
     assert.deepEqual(posts().slice(1), titles)
   })
@@ -196,11 +180,13 @@ describe('A subscription of the client', () => {
     await waitUntil(() => absent.errors.length > 0)
     assert.equal(absent.errors[0]?.kind, 'notFound')
 
-    const { id, remove } = await writer.postToDelete()
+    const { createPost: post } = await mutate(author.duet, {
+      createPost: { $: { title: 'T', content: 'x' }, id: true },
+    })
     const ended = recorder()
-    subscribe(comments, { id }, ended.watcher as never)
+    subscribe(comments, post, ended.watcher as never)
     await waitUntil(() => ended.received.includes('start'))
-    await remove()
+    await mutate(author.duet, { deletePost: { $: post } })
     await waitUntil(() => ended.received.includes('end'))
     assert.deepEqual([ended.received, ended.errors], [['start', 'end'], []])
     assert.equal(live(client.duet).state.state, 'idle')
@@ -209,19 +195,14 @@ describe('A subscription of the client', () => {
   it('without a WebSocket class fails with a message that says so', () => {
     using client = connectTo(app)
     const { WebSocket } = globalThis
+    const subscribe = () => live(client.duet).subscribe(postAdded, {}, recorder().watcher)
+    Reflect.deleteProperty(globalThis, 'WebSocket') // Node 20 has none
     try {
-      // Node 20 has no global WebSocket.
-      Reflect.deleteProperty(globalThis, 'WebSocket')
-      assert.throws(
-        () => live(client.duet).subscribe(postAdded, {}, recorder().watcher as never),
-        /Pass one to connect/,
-      )
+      assert.throws(subscribe, /Pass one to connect/)
     } finally {
       globalThis.WebSocket = WebSocket
     }
-    live(client.duet)
-      .subscribe(postAdded, {}, recorder().watcher as never)
-      .close()
+    subscribe().close()
     assert.equal(live(client.duet).state.state, 'idle', 'the refused one is forgotten')
   })
 
