@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { readFileSync } from 'node:fs'
+import { existsSync, globSync, readFileSync } from 'node:fs'
 import { join, matchesGlob } from 'node:path'
 import { test } from 'node:test'
 import { parseEnv } from 'node:util'
@@ -9,9 +9,7 @@ import { readContents } from '../../src/http/pages/guides.ts'
 
 const root = join(import.meta.dirname, '..', '..')
 
-function read(path: string): string {
-  return readFileSync(join(root, path), 'utf8')
-}
+const read = (path: string) => readFileSync(join(root, path), 'utf8')
 
 interface Service {
   readonly image: string
@@ -20,10 +18,7 @@ interface Service {
   readonly networks: readonly string[] | Readonly<Record<string, { readonly ipv4_address: string }>>
 }
 
-interface Compose {
-  readonly services: Readonly<Record<string, Service>>
-  readonly networks: object
-}
+type Compose = { readonly services: Readonly<Record<string, Service>>; readonly networks: object }
 
 const compose = load(read('deploy/compose.yaml')) as Compose
 const duets = ['duet-1', 'duet-2'].map(name => compose.services[name] ?? assert.fail(`compose.yaml has no ${name}`))
@@ -38,8 +33,7 @@ const environments = {
 for (const [file, environment] of Object.entries(environments)) {
   test(`deploy/${file} sets only variables that Duet knows, to values that it accepts`, () => {
     assert.ok(Object.keys(environment).length > 0, 'no variable was found')
-    const unknown = Object.keys(environment).filter(name => !(name in settings))
-    assert.deepEqual(unknown, [])
+    for (const name of Object.keys(environment)) assert.ok(name in settings, name)
     const filled = Object.entries(environment).map(([name, value]) => [name, value?.replaceAll(/\$\{[^}]*\}/g, '*')])
     readConfig(Object.fromEntries(filled))
   })
@@ -56,21 +50,16 @@ test('deploy/compose.yaml refers only to services and networks that it defines, 
   for (const { environment } of duets) assert.equal(environment?.TRUST_PROXY, nginx)
 })
 
-test('deploy/nginx.conf and deploy/Caddyfile pass requests on to the instances of deploy/compose.yaml', () => {
-  for (const file of ['deploy/nginx.conf', 'deploy/Caddyfile']) {
-    const named = new Set(read(file).match(/\bduet-\d+(?=:4000\b)/g))
-    assert.deepEqual([...named], ['duet-1', 'duet-2'], file)
-  }
-})
-
 const copied = Array.from(read('deploy/Dockerfile').matchAll(/^COPY (?!--from)(.+) \S+$/gm), line => line[1] ?? '')
 const patterns = [...new Set(copied.flatMap(line => line.split(' ')))]
 
-test('proxies keep an unused connection for less time than an instance that stops still serves', () => {
+test('proxies pass requests on to the instances, and keep an unused connection for less time than one that stops still serves', () => {
   for (const [file, pattern] of [
     ['deploy/nginx.conf', /^ +keepalive_timeout (\d+)ms;$/m],
     ['deploy/Caddyfile', /^\t+keepalive (\d+)ms$/m],
   ] as const) {
+    const named = new Set(read(file).match(/\bduet-\d+(?=:4000\b)/g))
+    assert.deepEqual([...named], ['duet-1', 'duet-2'], file)
     const [, kept] = pattern.exec(read(file)) ?? assert.fail(file)
     assert.ok(Number(kept) < Number(settings.DRAIN_MS.fallback), file)
   }
@@ -109,10 +98,39 @@ test('every metric in the alerts and on the dashboard is in the table of the gui
   for (const file of ['deploy/prometheus-alerts.yaml', 'deploy/grafana-dashboard.json']) {
     const named = new Set(read(file).match(/\b(?:duet|nodejs|process)_\w+/g))
     assert.ok(named.size > 10, file)
-    assert.deepEqual(
-      [...named].filter(name => !isKnown(name)),
-      [],
-      file,
-    )
+    for (const name of named) assert.ok(isKnown(name), `${file}: ${name}`)
+  }
+})
+
+const manifestOf = (path: string) => JSON.parse(read(path)) as { version: string; scripts: Record<string, string> }
+const workflows = globSync('.github/**/*.yml', { cwd: root })
+
+test('workflows use actions by the commit of a named version, and files of this repository that exist', () => {
+  const used = workflows.flatMap(file => {
+    load(read(file))
+    return Array.from(read(file).matchAll(/\buses: (.+)$/gm), ([, action = '']) => action)
+  })
+  assert.ok(used.length > 0)
+  for (const action of used) {
+    if (action.startsWith('./')) assert.ok(existsSync(join(root, action)), action)
+    else assert.match(action, /^[\w-]+\/[\w-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+$/)
+  }
+  const named = workflows.flatMap(file => read(file).match(/\b(?:deploy|\.ci|client)\/?[\w.]*/g) ?? [])
+  for (const path of named) assert.ok(existsSync(join(root, path)), path)
+})
+
+test('the service, its client and the changelog have one version, for which the release has notes', () => {
+  const { version } = manifestOf('package.json')
+  assert.equal(manifestOf('client/package.json').version, version)
+  const [, notes = ''] = read('CHANGELOG.md').split(/^## (?=\d)/m)
+  assert.match(notes, new RegExp(`^${version.replaceAll('.', '\\.')} \\(\\d{4}-\\d\\d-\\d\\d\\)\n\n### What is new\n`))
+})
+
+test('every npm script that a document, a workflow or a test names exists', () => {
+  const { scripts } = manifestOf('package.json')
+  const documents = globSync(['*.md', 'docs/**/*.md', 'client/*.md', 'test/**/*.ts', 'deploy/**/*.*'], { cwd: root })
+  for (const file of [...documents, ...workflows]) {
+    for (const [, name = ''] of read(file).matchAll(/\bnpm run (?:-s )?([a-z][a-z:]*)/g))
+      assert.ok(name in scripts, `${file} names npm run ${name}`)
   }
 })

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
-import { execFile, spawn, spawnSync } from 'node:child_process'
+import { execFile, execFileSync, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { chmodSync, globSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
-import { userInfo } from 'node:os'
+import { availableParallelism, userInfo } from 'node:os'
 import { basename, join } from 'node:path'
 import { test } from 'node:test'
 import { promisify } from 'node:util'
@@ -13,10 +13,11 @@ import { logIn } from '../support/rest.ts'
 import { waitUntil } from '../support/wait.ts'
 
 const root = join(import.meta.dirname, '..', '..')
+const read = (path: string) => readFileSync(join(root, path), 'utf8')
 
 /** A file of `deploy/` in a folder, with the paths and the user of this machine instead of those of an installation. */
 function installed(file: string, folder: string): string {
-  const text = readFileSync(join(root, 'deploy', file), 'utf8')
+  const text = read(`deploy/${file}`)
     .replaceAll('/opt/duet/deploy', folder)
     .replaceAll('/opt/duet', root)
     .replaceAll('/etc/duet', folder)
@@ -90,3 +91,29 @@ test('the service and a command from any folder read the same settings, whatever
     await ended
   }
 })
+
+const entrypoint = JSON.parse(/^ENTRYPOINT (.*)$/m.exec(read('deploy/Dockerfile'))?.[1] ?? '[]') as string[]
+
+const lines: Readonly<Record<string, { readonly line: readonly string[]; readonly program: string }>> = {
+  'npm start': { line: ['sh', '-c', JSON.parse(read('package.json')).scripts.start], program: 'bin/duet.mjs' },
+  'the image': { line: [...entrypoint, 'serve'], program: '/app/bin/duet.mjs' },
+}
+
+for (const [name, { line, program }] of Object.entries(lines)) {
+  test(`${name} gives malloc an arena for each thread that serves, and bounds the new objects and the threads of V8`, () => {
+    using folder = temporaryFolder()
+    writeFileSync(join(folder.path, 'node'), '#!/bin/sh\necho "$MALLOC_ARENA_MAX" "$@"', { mode: 0o755 })
+    const started = (threads: string, arenas = '') => {
+      const [command = '', ...args] = line
+      const env = { PATH: `${folder.path}:${process.env.PATH}`, THREADS: threads, MALLOC_ARENA_MAX: arenas }
+      return execFileSync(command, args, { env, encoding: 'utf8' }).trim()
+    }
+    const flags = '--max-semi-space-size=8 --v8-pool-size=0'
+    assert.ok(read('deploy/duet').includes(`node ${flags} `), 'systemd starts it with the same flags')
+    const rest = `${flags} ${program} serve`
+    assert.equal(started('3'), `3 ${rest}`)
+    assert.equal(started('3', '5'), `5 ${rest}`, 'an own number counts')
+    assert.match(started(''), new RegExp(`^[1-9]\\d* ${rest}$`))
+    assert.ok(Number.parseInt(started(''), 10) >= availableParallelism())
+  })
+}
