@@ -3,6 +3,7 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
 import { after, before, describe, it } from 'node:test'
 import { startTestAppOn, type TestApp } from '../support/app.ts'
 import { sqlite } from '../support/engines.ts'
@@ -38,10 +39,8 @@ for (const [name, { files, options }] of Object.entries(pages)) {
     })
 
     it('include one for each client or area', () => {
-      assert.deepEqual(
-        page.programs.map(({ file }) => file),
-        files,
-      )
+      const found = page.programs.map(({ file }) => file)
+      assert.deepEqual(found, files)
     })
 
     for (const { file, output } of page.programs) {
@@ -59,16 +58,10 @@ for (const [name, { files, options }] of Object.entries(pages)) {
   })
 }
 
-/** Runs a program, and returns its output. */
-async function run(folder: string, program: string, ...args: readonly string[]): Promise<string> {
-  const child = spawn(program, args, { cwd: folder, stdio: ['ignore', 'pipe', 'pipe'] })
-  let printed = ''
-  for (const stream of [child.stdout, child.stderr]) {
-    stream.setEncoding('utf8').on('data', text => {
-      printed += text
-    })
-  }
-  const [status] = await once(child, 'close')
+/** Runs a program, and returns all that it prints. */
+async function run(folder: string, ...command: readonly string[]): Promise<string> {
+  const child = spawn('sh', ['-c', '"$0" "$@" 2>&1', ...command], { cwd: folder, stdio: ['ignore', 'pipe', 'inherit'] })
+  const [printed, [status]] = await Promise.all([text(child.stdout), once(child, 'close')])
   assert.equal(status, 0, printed)
   return printed
 }

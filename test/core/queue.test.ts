@@ -4,29 +4,25 @@ import { Queue } from '../../src/core/queue.ts'
 
 test('a queue runs a few tasks at once, the others in their order, also after one that failed, and refuses what is too many', async () => {
   const queue = new Queue({ atOnce: 2, mayWait: 2 })
-  const started: string[] = []
-  const gates = new Map<string, PromiseWithResolvers<string>>()
+  const tasks = new Map<string, PromiseWithResolvers<void>>()
   const run = (name: string) =>
     queue.run(() => {
-      started.push(name)
-      const gate = Promise.withResolvers<string>()
-      gates.set(name, gate)
-      return gate.promise
+      tasks.set(name, Promise.withResolvers())
+      return tasks.get(name)?.promise ?? assert.fail()
     })
   const outcomes = ['a', 'b', 'c', 'd'].map(run)
   await assert.rejects(run('e'), { code: 'unavailable' })
-  assert.deepEqual(started, ['a', 'b'])
-  gates.get('b')?.reject(new Error('failed'))
-  await assert.rejects(outcomes[1] as Promise<string>, /failed/)
-  assert.deepEqual(started, ['a', 'b', 'c'])
-  gates.get('a')?.resolve('done')
-  assert.equal(await outcomes[0], 'done')
-  assert.deepEqual(started, ['a', 'b', 'c', 'd'])
-  for (const name of ['c', 'd']) gates.get(name)?.resolve(name)
-  assert.deepEqual(await Promise.all(outcomes.slice(2)), ['c', 'd'])
+  assert.deepEqual([...tasks.keys()], ['a', 'b'])
+  tasks.get('b')?.reject(new Error('failed'))
+  await assert.rejects(outcomes[1] ?? assert.fail(), /failed/)
+  assert.deepEqual([...tasks.keys()], ['a', 'b', 'c'])
+  tasks.get('a')?.resolve()
+  await outcomes[0]
+  assert.deepEqual([...tasks.keys()], ['a', 'b', 'c', 'd'])
+  for (const name of ['c', 'd']) tasks.get(name)?.resolve()
+  await Promise.all(outcomes.slice(2))
   const later = run('f') // a place is free again
-  assert.equal(started.at(-1), 'f')
-  gates.get('f')?.resolve('f')
+  tasks.get('f')?.resolve()
   await later
 })
 

@@ -13,9 +13,10 @@ import { temporaryFolder } from '../support/folder.ts'
 import { notInQuick } from '../support/form.ts'
 
 const root = join(import.meta.dirname, '..', '..')
+const read = (path: string) => readFileSync(join(root, path), 'utf8')
 const manifests = globSync('deploy/kubernetes/*.yaml', { cwd: root })
   .toSorted()
-  .flatMap(file => loadAll(readFileSync(join(root, file), 'utf8')) as { apiVersion: string; kind: string }[])
+  .flatMap(file => loadAll(read(file)) as { apiVersion: string; kind: string }[])
 const [deployment, service, budget, job] = manifests as [IDeployment, IService, IPodDisruptionBudget, IJob]
 
 /** The module of `kubernetes-models`, which is generated from the OpenAPI description of Kubernetes. */
@@ -40,10 +41,8 @@ test('no manifest has a field that the Kubernetes API does not know', { skip: no
   )
   writeFileSync(join(folder.path, 'manifests.mts'), lines.join(''))
   const options = ['--ignoreConfig', '--noEmit', '--strict', '--skipLibCheck', '--module', 'nodenext', '--types', '']
-  const checked = spawnSync('node_modules/.bin/tsc', [...options, 'manifests.mts'], {
-    cwd: folder.path,
-    encoding: 'utf8',
-  })
+  const inFolder = { cwd: folder.path, encoding: 'utf8' } as const
+  const checked = spawnSync('node_modules/.bin/tsc', [...options, 'manifests.mts'], inFolder)
   assert.deepEqual([checked.status, checked.stdout], [0, ''])
 })
 
@@ -52,29 +51,22 @@ test('the manifests fit each other, the service and the guide', () => {
   assert.deepEqual(deployment.spec?.selector.matchLabels, pod?.metadata?.labels)
   assert.deepEqual(service.spec?.selector, pod?.metadata?.labels)
   assert.deepEqual(budget.spec?.selector?.matchLabels, pod?.metadata?.labels)
-  assert.notDeepEqual(
-    job.spec?.template.metadata?.labels,
-    pod?.metadata?.labels,
-    'the Service must not lead to the Job',
-  )
+  const { labels } = job.spec?.template.metadata ?? {}
+  assert.notDeepEqual(labels, pod?.metadata?.labels, 'the Service must not lead to the Job')
   const [container] = pod?.spec?.containers ?? []
   assert.deepEqual(container?.livenessProbe?.httpGet?.path, '/health/live')
   assert.deepEqual(container?.readinessProbe?.httpGet?.path, '/health/ready')
   assert.equal(container?.image, job.spec?.template.spec?.containers[0]?.image)
-  const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
+  const { version } = JSON.parse(read('package.json'))
   assert.ok(container?.image?.endsWith(`:${version}`))
 
   const own = Object.fromEntries((container?.env ?? []).map(({ name, value }) => [name, value]))
-  const known = Object.keys(own).filter(name => !name.startsWith('NODE_'))
-  assert.deepEqual(
-    known.filter(name => !(name in settings)),
-    [],
-  )
+  for (const name of Object.keys(own)) assert.ok(name in settings || name.startsWith('NODE_'), name)
   readConfig(own)
-  const guide = readFileSync(join(root, 'docs', 'operations.md'), 'utf8')
-  const made = Array.from(guide.matchAll(/kubectl create secret generic (\S+)/g), ([, name]) => name)
-  const used = readFileSync(join(root, 'deploy/kubernetes/duet.yaml'), 'utf8').matchAll(
-    /secret(?:Ref: { n|N)ame: ([\w-]+)/g,
+  const made = Array.from(
+    read('docs/operations.md').matchAll(/kubectl create secret generic (\S+)/g),
+    ([, name]) => name,
   )
+  const used = read('deploy/kubernetes/duet.yaml').matchAll(/secret(?:Ref: { n|N)ame: ([\w-]+)/g)
   assert.deepEqual(new Set(Array.from(used, ([, name]) => name)), new Set(made))
 })

@@ -43,12 +43,10 @@ describe('Janitor', () => {
       return gate.promise
     }, silent)
     const round = upkeep.run()
-    let disposed = false
-    const disposal = upkeep[Symbol.asyncDispose]().then(() => {
-      disposed = true
-    })
+    const ended: string[] = []
+    const disposal = upkeep[Symbol.asyncDispose]().then(() => ended.push('disposal'))
     await turn()
-    assert.equal(disposed, false)
+    assert.deepEqual(ended, [])
     gate.resolve(200)
     await Promise.all([round, disposal])
     assert.equal(asked, 1)

@@ -9,27 +9,22 @@ interface Entry {
 }
 
 /** Uses a cache as its users do: an entry that is found is not added again. */
-function use(cache: LruCache<string, Entry>, entry: Entry): void {
-  if (cache.get(entry.key) === undefined) cache.set(entry.key, entry)
+function used(size: number, most: number, uses: readonly Entry[]): LruCache<string, Entry> {
+  const cache = new LruCache<string, Entry>(size, { of: ({ weight }) => weight, most })
+  for (const entry of uses) if (cache.get(entry.key) === undefined) cache.set(entry.key, entry)
+  return cache
 }
 
 /** The entries that a cache has after these uses. Each is looked for in a cache of its own, because looking changes it. */
 function kept(size: number, most: number, uses: readonly Entry[]): readonly Entry[] {
-  const keys = new Set(uses.map(({ key }) => key))
-  return [...keys].flatMap(key => {
-    const cache = new LruCache<string, Entry>(size, { of: ({ weight }) => weight, most })
-    for (const each of uses) use(cache, each)
-    return cache.get(key) ?? []
-  })
+  return [...new Set(uses.map(({ key }) => key))].flatMap(key => used(size, most, uses).get(key) ?? [])
 }
 
 function weightOf(entries: readonly Entry[]): number {
   return entries.reduce((sum, { weight }) => sum + weight, 0)
 }
 
-function entries(count: number): readonly Entry[] {
-  return Array.from({ length: count }, (_, n) => ({ key: `key ${n}`, weight: 1 }))
-}
+const entries = (count: number) => Array.from({ length: count }, (_, n) => ({ key: `key ${n}`, weight: 1 }))
 
 test('an entry with more than half of the maximum weight is kept alone until the next entry is added', () => {
   const huge = { key: 'huge', weight: 1000 }
@@ -39,14 +34,9 @@ test('an entry with more than half of the maximum weight is kept alone until the
 })
 
 test('an entry that is used all the time stays, whatever other entries are added', () => {
-  for (const most of [1000, 50]) {
-    const cache = new LruCache<string, Entry>(20, { of: ({ weight }) => weight, most })
-    cache.set('used', { key: 'used', weight: 1 })
-    for (const each of entries(1000)) {
-      use(cache, each)
-      assert.ok(cache.get('used') !== undefined, `lost after ${each.key}`)
-    }
-  }
+  const first = { key: 'used', weight: 1 }
+  const uses = [first, ...entries(1000).flatMap(each => [each, { ...first }])]
+  for (const most of [1000, 50]) assert.equal(used(20, most, uses).get('used'), first)
 })
 
 test('after any uses the cache is within its limits', () => {
