@@ -8,8 +8,7 @@ import { run } from 'node:test'
 import { spec } from 'node:test/reporters'
 import { pathToFileURL } from 'node:url'
 import { parseArgs } from 'node:util'
-import { Durations } from './runner/durations.ts'
-import { groupsOf } from './runner/groups.ts'
+import { Durations, groupsOf } from './runner/durations.ts'
 
 /**
  * Runs the tests of the given files, or of all files.
@@ -114,8 +113,8 @@ function modulesOf(files: readonly string[], folder: string): readonly string[] 
     const start = seed % urls.length
     const turned = [...urls.slice(start), ...urls.slice(0, start)]
     const ownUrl = pathToFileURL(join(root, 'test', 'runner', 'test-process.ts'))
-    const imports = [`{ loaded } from '${ownUrl}'`, ...turned.map(url => `'${url}'`)]
-    writeFileSync(path, [...imports.map(each => `import ${each}\n`), 'loaded()\n'].join(''))
+    const imports = turned.map(url => `import '${url}'\n`)
+    writeFileSync(path, [`import { loaded } from '${ownUrl}'\n`, ...imports, 'loaded()\n'].join(''))
     return path
   })
 }
@@ -133,8 +132,7 @@ async function check(): Promise<boolean> {
 /** Returns whether all tests passed and none left something behind. */
 async function runAll(files: readonly string[]): Promise<boolean> {
   // Imported only now: these modules read which form of the tests runs.
-  const { globalSetup, globalTeardown } = await import('./runner/global-setup.ts')
-  const { groupsFolder } = await import('./runner/left-behind.ts')
+  const { globalSetup, globalTeardown, groupsFolder } = await import('./runner/global-setup.ts')
   const modules = modulesOf(files, join(folder, groupsFolder))
   // An interrupted run also stops its servers and removes its files.
   const interrupted = new AbortController()

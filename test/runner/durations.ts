@@ -10,8 +10,7 @@ export class Durations {
   readonly #tests: Timed[] = []
 
   constructor(events: TestEvents) {
-    events.on('test:pass', data => this.#add(data))
-    events.on('test:fail', data => this.#add(data))
+    for (const outcome of ['test:pass', 'test:fail']) events.on(outcome, (data: Finished) => this.#add(data))
   }
 
   #add({ name, nesting, details, file: path = '' }: Finished): void {
@@ -58,4 +57,16 @@ interface Timed {
 function linesOf(timed: readonly Timed[], most = timed.length): string {
   const slowestFirst = timed.toSorted((a, b) => b.ms - a.ms).slice(0, most)
   return slowestFirst.map(({ name, ms }) => `${(ms / 1000).toFixed(1).padStart(7)}  ${name}\n`).join('')
+}
+
+/** Divides files into groups that take about as long, by the milliseconds that each file is expected to take. */
+export function groupsOf(msOf: ReadonlyMap<string, number>, count: number): readonly (readonly string[])[] {
+  const groups = Array.from({ length: count }, () => ({ files: [] as string[], ms: 0 }))
+  // The longest first, each into the group that has the least so far.
+  for (const [file, ms] of [...msOf].sort(([, one], [, other]) => other - one)) {
+    const [least] = groups.toSorted((one, other) => one.ms - other.ms)
+    least?.files.push(file)
+    if (least) least.ms += ms
+  }
+  return groups.map(group => group.files)
 }
