@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
 import { getEventListeners, once } from 'node:events'
 import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { describe, it } from 'node:test'
 import {
   type Duet,
@@ -180,13 +179,13 @@ describe('Requests of the client', () => {
 
   it('do not follow a redirect, which could send a password to another host', async () => {
     const paths: string[] = []
+    const port = await freePort()
     await using elsewhere = createServer((request, response) => {
       paths.push(request.url ?? '')
       if (request.url === '/tokens') response.writeHead(307, { location: `http://127.0.0.1:${port}/stolen` })
       response.end('{}')
-    }).listen(0, '127.0.0.1')
+    }).listen(port, '127.0.0.1')
     await once(elsewhere, 'listening')
-    const { port } = elsewhere.address() as AddressInfo
     using client = connectTo({ url: `http://127.0.0.1:${port}` })
     await assert.rejects(client.duet.signIn({ email: 'a@example.com', password: 'secret' }), { kind: 'server' })
     assert.deepEqual(paths, ['/tokens'])
@@ -244,10 +243,8 @@ describe('Requests of the client', () => {
     const fetch = interceptedFetch(() => Response.json([], { headers: { link: '</users?after=1>; rel=next' } }))
     using client = connectTo({ url: 'http://duet.test' }, { fetch })
     await assert.rejects(users(client.duet).list().toArray(), { kind: 'server' })
-    assert.deepEqual(
-      client.requests.map(({ url }) => url),
-      ['http://duet.test/users', 'http://duet.test/users?after=1'],
-    )
+    const asked = client.requests.map(({ url }) => url)
+    assert.deepEqual(asked, ['http://duet.test/users', 'http://duet.test/users?after=1'])
   })
 
   it('are reported with the remaining rate limit, and a refusal contains the time to wait', async () => {

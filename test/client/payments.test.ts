@@ -58,15 +58,8 @@ describe('Payments and orders of the client', () => {
     assert.deepEqual(getEventListeners(signal, 'abort'), [])
     assert.deepEqual([attempts, replayed, payment.amount], [4, true, 71.25])
     assert.equal(await made(71.25), 1)
-    assert.deepEqual(
-      client.requests.map(({ attempt, status, replayed: again }) => [attempt, status, again]),
-      [
-        [1, undefined, false],
-        [2, undefined, false],
-        [3, undefined, false],
-        [4, 200, true],
-      ],
-    )
+    const seen = client.requests.map(({ attempt, status, replayed: again }) => [attempt, status, again].join())
+    assert.deepEqual(seen, ['1,,false', '2,,false', '3,,false', '4,200,true'])
     assert.deepEqual(new Set(client.requests.map(({ headers }) => headers['idempotency-key'])), new Set([key]))
     const [first = 0, second = 0, third = 0] = client.clock.pauses
     assert.ok(first >= 125 && first <= 250 && second >= 250 && second <= 500 && third >= 500 && third <= 1000)
@@ -86,10 +79,8 @@ describe('Payments and orders of the client', () => {
     ]
     assert.deepEqual(await all({ sort: '-id', limit: 2 }).toArray(3), placed.toReversed())
     assert.deepEqual(await list(ann.id, { sort: '-id' }).toArray(), [placed[2], placed[0]])
-    assert.deepEqual(
-      placed.map(({ user_id }) => user_id),
-      [ann.id, bob.id, ann.id],
-    )
+    const owners = placed.map(({ user_id }) => user_id)
+    assert.deepEqual(owners, [ann.id, bob.id, ann.id])
     const { order } = await follow(placed[1] ?? assert.fail(), 'pay')
     assert.deepEqual(await all({ status: 'shipped', sort: '-id' }).toArray(1), [order])
     const { payment } = await payments(client.duet).pay(70)

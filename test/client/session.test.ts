@@ -33,10 +33,8 @@ describe('A session of the client', () => {
     const log = JSON.stringify(client.requests)
     assert.ok(token.length > 100 && !log.includes(token) && !log.includes(password), log)
     assert.match(log, /\\"password\\":\\"…\\"/)
-    assert.deepEqual(
-      client.requests.map(({ authorized }) => authorized),
-      [false, false, true],
-    )
+    const authorized = client.requests.map(each => each.authorized)
+    assert.deepEqual(authorized, [false, false, true])
   })
 
   it('is stored where the caller configures, and is found there at the next visit', async () => {
@@ -325,11 +323,8 @@ describe('A stored session of the client', () => {
       return refused()
     })
     await assert.rejects(users(lost.duet).me(), { kind: 'unauthenticated' })
-    assert.deepEqual(
-      lost.client.lines(),
-      ['GET /users/me 401', 'POST /tokens undefined'],
-      'not again with the old token',
-    )
+    const withOld = ['GET /users/me 401', 'POST /tokens undefined']
+    assert.deepEqual(lost.client.lines(), withOld, 'not again with the old token')
     assert.equal(lost.duet.session?.userId, 1)
   })
 

@@ -60,10 +60,8 @@ describe('Persisted queries of real clients', () => {
       await using app = await startTestApp({ RATE_LIMIT_MAX: '0' })
       const first = observedFetch()
       assert.deepEqual(await ask(app.url, first.observed), { posts: [] })
-      assert.deepEqual(
-        first.seen.map(each => each.replace(/^\w+ /, '')),
-        ['hash 400', 'text 200'],
-      )
+      const withoutMethods = first.seen.map(each => each.replace(/^\w+ /, ''))
+      assert.deepEqual(withoutMethods, ['hash 400', 'text 200'])
       const next = observedFetch()
       assert.deepEqual(await ask(app.url, next.observed), { posts: [] })
       assert.deepEqual(next.seen, ['GET hash 200'])

@@ -68,13 +68,8 @@ for (const kind of engineKinds) {
       const operations = named('graphql operation').map(({ attributes }) => attributes['graphql.operation.name'])
       assert.deepEqual(operations.sort(), ['Read', 'Watch'])
       const rest = named('GET /users/:id')
-      assert.deepEqual(
-        rest.map(span => [span.attributes['http.response.status_code'], span.isFailure]),
-        [
-          [200, false],
-          [503, true],
-        ],
-      )
+      const ends = rest.map(span => `${span.attributes['http.response.status_code']} ${span.isFailure}`)
+      assert.deepEqual(ends, ['200 false', '503 true'])
       assert.ok(childrenOf(rest[0] ?? assert.fail()).includes('statement select'))
       for (const secret of ['sesame', 'beacon', 'right password', token, '@example.com'])
         assert.ok(!receiver.bodies.some(body => body.includes(secret)), secret)
@@ -106,11 +101,8 @@ test('a sampler decides for requests without a trace, and callers for theirs, an
       SLOW_OPERATION_MS: '0', // so nobody is told what the others wait for
     })
     using connection = await RawConnection.open(app.port)
-    for (const header of [
-      `traceparent: ${traceparent}\r\n`,
-      '',
-      `traceparent: ${traceparent.replace(/1$/, '0')}\r\n`,
-    ]) {
+    const unsampled = traceparent.replace(/1$/, '0')
+    for (const header of [`traceparent: ${traceparent}\r\n`, '', `traceparent: ${unsampled}\r\n`]) {
       connection.write(`GET /orders/1 HTTP/1.1\r\nHost: localhost\r\n${header}\r\n`)
       assert.equal((await connection.response()).status, 404)
     }
