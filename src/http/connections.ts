@@ -73,14 +73,16 @@ export const pipelineLength = 100
 /**
  * Processes the requests of one connection one after the other; their responses must be sent in that order anyway. By
  * default Node starts all requests of a packet, up to some thousands, before any other connection gets its turn. A
- * connection on which more than `pipelineLength` wait is closed.
+ * connection on which more than `pipelineLength` wait is closed. After a response that closes the connection nothing is
+ * processed: Node would go on with the packet if it finishes that response between two parts of a body.
  */
 export function serveInTurn(serve: RequestListener, onDropped: (request: IncomingMessage) => void): RequestListener {
   const waiting = new WeakMap<Socket, number>()
   return (request, response) => {
+    const { socket } = request
+    if (socket.writableEnded) return onDropped(request)
     // A response has a socket only when it is its turn.
     if (response.socket !== null) return serve(request, response)
-    const { socket } = request
     const count = waiting.get(socket) ?? 0
     if (count >= pipelineLength) {
       if (!socket.destroyed) for (let dropped = 0; dropped < count; dropped++) onDropped(request)

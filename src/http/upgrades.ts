@@ -56,12 +56,12 @@ function route(server: FastifyInstance, request: IncomingMessage, stream: Socket
 
 /**
  * If earlier requests on this connection are still in progress, they get their responses, then it is closed. A response to
- * the upgrade request would be taken for one of theirs, so it gets none.
+ * the upgrade request would be taken for one of theirs, so it gets none. The same after the last response of a connection.
  */
 export function endsAfterAnswers(stream: Socket): boolean {
   const answer = answerOn(stream)
   answer?.once('close', () => endsAfterAnswers(stream) || stream.destroySoon())
-  return answer !== undefined
+  return answer !== undefined || stream.writableEnded
 }
 
 /** The response that is in progress on a connection. */

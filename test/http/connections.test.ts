@@ -132,9 +132,10 @@ const bare = Array.from(whole.matchAll(/\r/g), ({ index }) => whole.slice(0, ind
 /** Requests that two programs may interpret differently, or that no program should accept. */
 const malformed: readonly (string | Uint8Array)[] = [
   ...lengths.map(length => `${post}Content-Length: ${length}\r\n\r\n{}${smuggled}`),
-  ...codings.map(coding => `${post}Transfer-Encoding: ${coding}\r\n\r\n${chunks}`),
+  ...codings.map(coding => `${post}Transfer-Encoding: ${coding}\r\n\r\n${chunks}${smuggled}`),
   `${post}Content-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n${chunks}${smuggled}`,
   `${post}Transfer-Encoding : chunked\r\n\r\n${chunks}`,
+  `${post}Host: y\r\nContent-Length: 2\r\n\r\n{}${smuggled}`,
   `POST /a HTTP/1.0\r\n${json}Transfer-Encoding: chunked\r\n\r\n${chunks}${smuggled}`,
   ...bare,
   whole.replaceAll('\r', ''),
@@ -156,7 +157,9 @@ const otherwiseRefused: readonly (readonly [status: number, bytes: string])[] = 
   [431, `GET /${'a'.repeat(20_000)} HTTP/1.1\r\nHost: x\r\n\r\n`],
   [431, `${chunked}2\r\n{}\r\n0\r\nA: ${'a'.repeat(20_000)}\r\n\r\n`],
   [413, `${chunked}2;${'a'.repeat(20_000)}\r\n{}\r\n0\r\n\r\n`],
-  [417, `${post}Expect: x\r\nContent-Length: 2\r\n\r\n{}`],
+  ...[smuggled, smuggled.replace('\r\n\r\n', '\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n')].map(
+    next => [417, `${post}Expect: x\r\nContent-Length: 2\r\n\r\n{}${next}`] as const,
+  ),
   [505, `GET /a HTTP/2.0\r\nHost: x\r\n\r\n${smuggled}`],
   [505, 'GET /a HTTP/0.9\r\n\r\n'],
   [501, 'CONNECT thing:80 HTTP/1.1\r\nHost: x\r\n\r\n'],
