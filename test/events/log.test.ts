@@ -17,7 +17,8 @@ import type { Statement } from '../../src/storage/sql.ts'
 import { SqliteConnection } from '../../src/storage/sqlite/connection.ts'
 import { catalogue, type verbs } from '../../src/storage/verbs.ts'
 import { execute } from '../faults/execute.ts'
-import { type EngineKind, engineKinds, type TestDatabase } from '../support/engines.ts'
+import { connectTo } from '../storage/transaction.ts'
+import { type EngineKind, engineKinds, postgres, type TestDatabase } from '../support/engines.ts'
 import { rowsOf } from '../support/graphql.ts'
 
 const noon = Date.parse('2026-01-31T12:00:00.000Z')
@@ -210,45 +211,38 @@ for (const kind of engineKinds) {
       assert.equal((await log.end()).position, 1_402)
     })
 
-    it('returns the events of a topic alone, in order, between two positions', async () => {
-      await using stage = await Stage.open(kind)
-      const { log } = stage
-      const commentAdded = (postId: number, commentId: number) => ({ ...commentsOf(postId), commentId })
-      await stage.write(postAdded(7), commentAdded(7, 1), commentAdded(8, 2), { kind: 'user-revoked', userId: 7 })
-      await stage.write(postAdded(8), commentAdded(7, 3), { kind: 'post-deleted', postId: 7 })
-      await log.end()
-      const found = async (...args: Parameters<EventLog['ofTopic']>) => positionsIn(await log.ofTopic(...args))
-      assert.deepEqual(await found(posts, 1, 7), [5])
-      assert.deepEqual(await found(posts, 0, 4), [1])
-      assert.deepEqual(await found(posts, 7, 7), [])
-      assert.deepEqual(await found(commentsOf(7), 0, 7), [2, 6, 7])
-      assert.deepEqual(await found(commentsOf(7), 2, 6), [6])
-      assert.deepEqual(await found(commentsOf(9), 0, 7), [])
-    })
-
-    it('returns the events of each kind to its topic, in portions, and the end of a post behind all events of its comments', async () => {
+    it('returns the events of a topic alone, in order, between two positions, in portions, and the end of a post behind all events of its comments', async () => {
       await using stage = await Stage.open(kind)
       const { log } = stage
       const written = (kind: EventContent['kind'], postId: number) =>
         ({ kind, postId, ...(kind.startsWith('comment') && { commentId: postId + 10 }) }) as const
-      await stage.write(...[7, 8].flatMap(postId => kinds.map(kind => written(kind, postId))))
+      const ofPosts = [7, 8].flatMap(postId => kinds.map(kind => written(kind, postId)))
+      await stage.write(...ofPosts, { kind: 'user-revoked', userId: 7 })
       await log.end()
-      const expected: readonly (readonly [topic: Topic, ...positions: number[]])[] = [
-        [posts, 1, 7],
-        [{ kind: 'post-updated' }, 2, 8],
-        [{ kind: 'post-deleted' }, 6, 12],
-        [commentsOf(8), 9, 12],
-        [{ kind: 'comment-updated', postId: 8 }, 10, 12],
-        [{ kind: 'comment-deleted', postId: 8 }, 11, 12],
+      const found = async (...args: Parameters<EventLog['ofTopic']>) => positionsIn(await log.ofTopic(...args))
+      const expected: readonly (readonly [topic: Topic, after: number, through: number, ...positions: number[]])[] = [
+        [posts, 0, 13, 1, 7],
+        [posts, 1, 7, 7],
+        [posts, 0, 6, 1],
+        [posts, 7, 7],
+        [{ kind: 'post-updated' }, 0, 13, 2, 8],
+        [{ kind: 'post-deleted' }, 0, 13, 6, 12],
+        [commentsOf(8), 0, 13, 9, 12],
+        [commentsOf(8), 9, 12, 12],
+        [commentsOf(9), 0, 13],
+        [{ kind: 'comment-updated', postId: 8 }, 0, 13, 10, 12],
+        [{ kind: 'comment-deleted', postId: 8 }, 0, 13, 11, 12],
       ]
-      for (const [topic, ...positions] of expected)
-        assert.deepEqual(positionsIn(await log.ofTopic(topic, 0, 12)), positions, topic.kind)
+      for (const [topic, after, through, ...positions] of expected)
+        assert.deepEqual(await found(topic, after, through), positions, `${topic.kind} ${after} ${through}`)
       await stage.write(...Array.from({ length: 500 }, () => written('comment-updated', 9)), written('post-deleted', 9))
       const { position: last } = await log.end()
-      const found = async (after: number) =>
-        positionsIn(await log.ofTopic({ kind: 'comment-updated', postId: 9 }, after, last))
-      const all = Array.from({ length: 501 }, (_, at) => at + 13)
-      assert.deepEqual([await found(0), await found(512)], [all.slice(0, 500), all.slice(500)])
+      const all = Array.from({ length: 501 }, (_, at) => at + 14)
+      const topic = { kind: 'comment-updated', postId: 9 } as const
+      assert.deepEqual(
+        [await found(topic, 0, last), await found(topic, 513, last)],
+        [all.slice(0, 500), all.slice(500)],
+      )
     })
 
     it('tells that events of a topic may be missing if some after the position were purged', async () => {
@@ -336,6 +330,70 @@ for (const kind of engineKinds) {
     })
   })
 }
+
+describe('The order of events on PostgreSQL', { skip: postgres.skip }, () => {
+  it('who first gives an event its position has news for others, and so has who wrote it', async () => {
+    await using stage = await Stage.open(postgres)
+    await stage.write(postAdded(1))
+    const isNews = async (written: boolean) => (await stage.log.after(beginning, written)).isNews
+    assert.deepEqual([await isNews(false), await isNews(false), await isNews(true)], [true, false, true])
+  })
+
+  it('an event without a position is announced by its time, and read next', async () => {
+    await using stage = await Stage.open(postgres)
+    await stage.write(postAdded(1))
+    await stage.log.end()
+    await stage.write(postAdded(2))
+    const { events, more, waitingSince } = await stage.log.after(beginning, false)
+    assert.deepEqual([positionsIn(events), more, waitingSince], [[1], true, noon])
+    assert.deepEqual(positionsIn((await stage.log.after(events[0] ?? assert.fail(), false)).events), [2])
+  })
+
+  it('each event gets one position, and readers see all of them in order, under 16 writers and 4 sequencers', async () => {
+    await using parts = new AsyncDisposableStack()
+    const database = parts.use(await postgres.create())
+    const written = new Set<number>()
+    let writing = 16
+    const write = async (client: pg.Client, number: number) => {
+      for (let n = 0; n < 30; n++) {
+        const ids = Array.from({ length: 1 + (n % 3) }, (_, index) => (number * 30 + n) * 3 + index + 1)
+        await client.query('begin')
+        for (const id of ids)
+          await client.query(`insert into outbox (kind, post_id, created_at) values ('post-added', ${id}, now_plus(0))`)
+        const keeps = (n + number) % 10 !== 0
+        await client.query(keeps ? 'commit' : 'rollback')
+        if (keeps) for (const id of ids) written.add(id)
+      }
+      writing--
+    }
+    const shown = (position: number, postId: unknown) => `${position} ${postId}`
+    /** Asks only for what is behind the last event that it saw. */
+    const read = async (log: EventLog, sequences: boolean) => {
+      const events: Event[] = []
+      for (let isLast = false, more = true; !isLast || more; ) {
+        isLast = writing === 0
+        const found = await log.after(events.at(-1) ?? beginning, sequences)
+        assert.ok(!found.lost)
+        events.push(...found.events)
+        more = found.more
+      }
+      return events.map(event => shown(event.position, 'postId' in event && event.postId))
+    }
+    const connect = async () => parts.use(await connectTo(database.location))
+    const clients = await Promise.all(Array.from({ length: writing }, connect))
+    const logs = Array.from({ length: 6 }, () => createEventLog(parts.use(database.open(catalogue, { poolMax: 1 }))))
+    const reading = logs.map((log, index) => read(log, index < 4))
+    const [, ...seen] = await Promise.all([Promise.all(clients.map(write)), ...reading])
+    const { rows = [] } = (await clients[0]?.query('select post_id from outbox order by position')) ?? {}
+    const posts = rows.map(({ post_id }) => Number(post_id))
+    assert.deepEqual(new Set(posts), written)
+    for (const each of seen)
+      assert.deepEqual(
+        each,
+        posts.map((id, index) => shown(index + 1, id)),
+      )
+  })
+})
 
 async function plansOf({ kind, location }: TestDatabase, statements: readonly Statement[]): Promise<readonly string[]> {
   if (kind === 'sqlite') {
