@@ -3,10 +3,12 @@ import { DatabaseSync } from 'node:sqlite'
 import { before, describe, it } from 'node:test'
 import { CloseCode } from 'graphql-ws'
 import { together } from '../runner/together.ts'
+import { connectTo } from '../storage/transaction.ts'
 import { startTestApp, startTestAppOn } from '../support/app.ts'
-import { engineKinds, sqlite } from '../support/engines.ts'
+import { engineKinds, postgres, sqlite } from '../support/engines.ts'
 import { dataOf, query, read } from '../support/graphql.ts'
 import { ask, isRefused, RawConnection } from '../support/http.ts'
+import { tokenKeys } from '../support/keys.ts'
 import { assertRefusal } from '../support/refusal.ts'
 import { bodyOf, createMember, logIn, type Member, send } from '../support/rest.ts'
 import { shared } from '../support/shared.ts'
@@ -93,12 +95,10 @@ describe('The life of a socket', () => {
       const password = 'another password'
       const changes: Readonly<Record<string, (member: Member) => Promise<unknown>>> = {
         'at once when the user is deleted': ({ id, token }) => send(app, `DELETE /users/${id}`, undefined, token),
-        'at once when the password is changed by PATCH': async ({ id, token, email }) => {
+        'at once when the password is changed': async ({ id, token, email }) => {
           await send(app, `PATCH /users/${id}`, { password }, token)
           await logIn(app, email, password)
         },
-        'at once when the password is changed by PUT': ({ id, token, name, email }) =>
-          send(app, `PUT /users/${id}`, { name, email, password }, token),
         'when the role is changed over another connection to the database, within about a second': ({ id }) =>
           app.engine.write('setRole', { id }, 'admin', 'another version'),
       }
@@ -120,6 +120,26 @@ describe('The life of a socket', () => {
       })
     })
   }
+
+  it('4403 on one instance for a user deleted on another, even before it has read the event', {
+    skip: postgres.skip,
+  }, async () => {
+    await using database = await postgres.create()
+    const settings = { ...unlimited, DATABASE_URL: database.location, TOKEN_KEYS: tokenKeys, DATABASE_POOL_MAX: '4' }
+    await using one = await startTestApp(settings)
+    await using other = await startTestApp(settings)
+    const { id, token } = await createMember(one)
+    using socket = await SocketClient.connect(other, { token })
+    assert.deepEqual(await socket.read(me), { me: { id: String(id) } })
+    await using slow = await connectTo(database.location)
+    // While this transaction is open, no event gets a position.
+    await slow.query('begin; select from event_head for update')
+    await send(one, `DELETE /users/${id}`, undefined, token)
+    const asked = socket.begin('{ posts { id } }')
+    await waitUntil(() => socket.isClosed || asked.isOver)
+    assert.deepEqual([asked.events, asked.isOver], [[], false])
+    assert.equal((await socket.closed).code, 4403)
+  })
 
   it('no 4408 for a connection_init that the service was too busy to read in time', async () => {
     await using app = await startTestApp({ SOCKET_INIT_TIMEOUT_MS: '200', THREADS: '1' })
