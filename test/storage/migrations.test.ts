@@ -119,20 +119,6 @@ describe('Migration files', () => {
     for (const { name, script } of migrationsOf('postgres').slice(2))
       assert.match(script, /^-- Beside it: 0\.\d+\.\d+/, name)
   })
-
-  it('describe the same tables for both engines', () => {
-    // SQLite builds a table anew to change its constraints, and then gives it the old name.
-    const tables = (migrations: readonly Migration[]) =>
-      migrations
-        .flatMap(({ script }) => [...script.matchAll(/create table (\w+)/g)].map(([, name]) => name))
-        .filter(name => !name?.endsWith('_rebuilt'))
-        .sort()
-    const onlyPostgres = ['commit_marks', 'event_head']
-    assert.deepEqual(
-      tables(migrationsOf('postgres')).filter(name => !onlyPostgres.includes(name ?? '')),
-      tables(migrationsOf('sqlite')),
-    )
-  })
 })
 
 function migration(version: number, script: string): Migration {
