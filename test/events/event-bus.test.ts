@@ -3,10 +3,10 @@ import { randomUUID } from 'node:crypto'
 import { DatabaseSync } from 'node:sqlite'
 import { describe, it, type TestContext } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
-import pg from 'pg'
 import { Feed } from '../../src/events/feed.ts'
 import { MemoryEventBus, ThreadEventBus } from '../../src/events/memory-event-bus.ts'
 import { PostgresEventBus } from '../../src/events/postgres-event-bus.ts'
+import { connectTo } from '../storage/transaction.ts'
 import { newPost } from '../subscriptions/posts.ts'
 import { startTestAppOn } from '../support/app.ts'
 import { postgres, sqlite } from '../support/engines.ts'
@@ -73,8 +73,7 @@ describe('The event bus on PostgreSQL', { skip: postgres.skip }, () => {
     await using other = postgresBus(url)
     await waitUntil(() => one.listening && other.listening)
     const mine = heard(one)
-    const admin = new pg.Client({ connectionString: url })
-    await admin.connect()
+    await using admin = await connectTo(url)
     for (let losses = 0; losses < 2; losses++) {
       const known = mine.times
       await admin.query(
@@ -87,7 +86,6 @@ describe('The event bus on PostgreSQL', { skip: postgres.skip }, () => {
       other.announce()
       await waitUntil(() => mine.times > before)
     }
-    await admin.end()
     for (const warning of ['was lost', 'arrive again'])
       assert.equal(warnings.filter(message => message.includes(warning)).length, 2, warning)
   })

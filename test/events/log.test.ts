@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it, mock } from 'node:test'
-import pg from 'pg'
+import type pg from 'pg'
 import {
   type Event,
   type EventContent,
@@ -405,14 +405,11 @@ async function plansOf({ kind, location }: TestDatabase, statements: readonly St
         .join('\n'),
     )
   }
-  const options = Object.entries(planning).map(([name, value]) => `-c ${name}=${value}`)
-  const client = new pg.Client({ connectionString: location, options: options.join(' ') })
-  await client.connect()
+  await using client = await connectTo(location, planning)
   const plans: string[] = []
   for (const { text, values } of statements) {
     const { rows } = await client.query(`explain (analyze, costs off) ${text}`, [...values])
     plans.push(rows.map(row => row['QUERY PLAN']).join('\n'))
   }
-  await client.end()
   return plans
 }

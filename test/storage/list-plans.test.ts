@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import pg from 'pg'
 import type { PageRequest } from '../../src/core/page.ts'
 import type { SelectedField, SelectedList } from '../../src/core/selection.ts'
 import { orderReads } from '../../src/storage/entities/orders.ts'
@@ -16,6 +15,7 @@ import { SqliteConnection } from '../../src/storage/sqlite/connection.ts'
 import { postgres, sqlite } from '../support/engines.ts'
 import { inForm } from '../support/form.ts'
 import { shared } from '../support/shared.ts'
+import { connectTo } from './transaction.ts'
 
 type Beginning = PageRequest & { readonly sort?: 'id' | '-id' }
 
@@ -201,9 +201,7 @@ type Planted = Awaited<ReturnType<typeof plantedPostgres>>
 
 async function plantedPostgres(rows: number, owners: number) {
   const database = await postgres.create()
-  const options = Object.entries(planning).map(([setting, value]) => `-c ${setting}=${value}`)
-  const client = new pg.Client({ connectionString: database.location, options: options.join(' ') })
-  await client.connect()
+  const client = await connectTo(database.location, planning)
   const at = "'2026-01-31T12:00:00.000Z'"
   for (const table of ['users', 'posts', 'comments', 'orders', 'payments'])
     await client.query(`alter table ${table} set (autovacuum_enabled = off)`)
@@ -227,7 +225,7 @@ async function plantedPostgres(rows: number, owners: number) {
       )
       const values = Array.from({ length: counted[0].n }, () => 'null').join(', ')
       const { rows: explained } = await client.query(`explain (format json) execute ${called}(${values})`)
-      return nodesOf(explained[0]['QUERY PLAN'][0].Plan)
+      return nodesOf(JSON.parse(explained[0]['QUERY PLAN'])[0].Plan)
     },
     async [Symbol.asyncDispose]() {
       await client.end()

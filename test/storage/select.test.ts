@@ -7,16 +7,14 @@ import { sql } from '../../src/storage/sql.ts'
 import { instants } from '../graphql/support/data.ts'
 import { actorOf, Stage, serviceOver } from '../graphql/support/stage.ts'
 import { engineKinds } from '../support/engines.ts'
+import { repeat } from '../support/graphql.ts'
 import { shared } from '../support/shared.ts'
 
 const [noon = ''] = instants
 const ann = { id: 1, name: 'Ann', email: 'ann@example.com', avatar: null, createdAt: noon }
 
-/** Some parts of a document, each with its own number. */
-const times = (count: number, part: (at: number) => string) =>
-  Array.from({ length: count }, (_, at) => part(at)).join(' ')
-const contents = (count: number) => times(count, at => `k${at}: content`)
-const lists = (count: number) => times(count, at => `x${at}: posts(limit: 1) { content }`)
+const contents = (count: number) => repeat(count, at => `k${at}: content`)
+const lists = (count: number) => repeat(count, at => `x${at}: posts(limit: 1) { content }`)
 
 for (const kind of engineKinds) {
   describe(`A selection on ${kind.name}`, { skip: kind.skip }, () => {
@@ -42,10 +40,10 @@ for (const kind of engineKinds) {
       const shapes: Readonly<Record<string, readonly [words: number, field: string, fragment?: string]>> = {
         'one text': [1, 'post(id: 1) { content }'],
         'texts with short keys': [320, `post(id: 1) { ${contents(320)} }`],
-        'texts with long keys': [320, `post(id: 1) { ${times(320, at => `${'k'.repeat(120)}${at}: content`)} }`],
+        'texts with long keys': [320, `post(id: 1) { ${repeat(320, at => `${'k'.repeat(120)}${at}: content`)} }`],
         'lists of one object': [80, `user(id: 1) { ${lists(80)} }`],
-        'objects at the top': [80, times(80, at => `p${at}: post(id: 1) { content }`)],
-        'objects of an object': [100, `post(id: 1) { ${times(20, author)} }`, `fragment F on User { ${lists(5)} }`],
+        'objects at the top': [80, repeat(80, at => `p${at}: post(id: 1) { content }`)],
+        'objects of an object': [100, `post(id: 1) { ${repeat(20, author)} }`, `fragment F on User { ${lists(5)} }`],
       }
       for (const [what, [words, field, fragment = '']] of Object.entries(shapes)) {
         const answers = [await ask(`{ ${field} } ${fragment}`)]
@@ -58,8 +56,8 @@ for (const kind of engineKinds) {
     it('of more lists than allowed is refused in a query and in a mutation, and then nothing is changed', async () => {
       await plant(1, 'Words')
       const fragment = `fragment F on User { ${lists(planBounds.lists / 4)} }`
-      const query = (more: string) => `{ ${times(4, at => `u${at}: user(id: 1) { ...F }`)} ${more} } ${fragment}`
-      const mutation = `mutation { ${times(4, at => `m${at}: likePost(id: 1) { author { ...F } }`)}
+      const query = (more: string) => `{ ${repeat(4, at => `u${at}: user(id: 1) { ...F }`)} ${more} } ${fragment}`
+      const mutation = `mutation { ${repeat(4, at => `m${at}: likePost(id: 1) { author { ...F } }`)}
         more: likePost(id: 1) { author { ${lists(1)} } } } ${fragment}`
       assert.equal((await ask(query(''))).match(/"Words"/g)?.length, planBounds.lists)
       for (const text of [query(lists(1)), mutation]) await assertRefused(text, 'DOCUMENT_TOO_LARGE')
@@ -98,8 +96,8 @@ for (const kind of engineKinds) {
     it('of a mutation has at most two MiB for all fields together, and above that nothing is changed', async () => {
       await plant(30, 'é'.repeat(15_000))
       const like = (at: number) => `m${at}: likePost(id: 1) { author { posts(limit: 30) { content } } }`
-      await ask(`mutation { ${times(2, like)} }`)
-      await assertRefused(`mutation { ${times(3, like)} }`, 'RESPONSE_TOO_LARGE')
+      await ask(`mutation { ${repeat(2, like)} }`)
+      await assertRefused(`mutation { ${repeat(3, like)} }`, 'RESPONSE_TOO_LARGE')
       assert.deepEqual(await likes(), [[2]])
     })
   })

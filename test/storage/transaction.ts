@@ -50,8 +50,10 @@ export class Transaction<Outcome> {
   }
 }
 
-export async function connectTo(location: string): Promise<pg.Client & AsyncDisposable> {
-  const client = new pg.Client({ connectionString: location, types: { getTypeParser: columnOf } })
+export async function connectTo(location: string, settings = {}): Promise<pg.Client & AsyncDisposable> {
+  const options = Object.entries(settings).map(([name, value]) => `-c ${name}=${value}`)
+  const types = { getTypeParser: columnOf }
+  const client = new pg.Client({ connectionString: location, options: options.join(' '), types })
   await client.connect()
   return Object.assign(client, { [Symbol.asyncDispose]: () => client.end() })
 }

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { EventEmitter } from 'node:events'
 import { describe, it } from 'node:test'
 import { setImmediate as turn } from 'node:timers/promises'
+import { CloseCode } from 'graphql-ws'
 import { unavailable } from '../../src/core/errors.ts'
 import type { AuthenticatedUser } from '../../src/core/tokens/operations.ts'
 import { socketBounds } from '../../src/graphql/live/messages.ts'
@@ -176,13 +177,14 @@ describe('Conversation', () => {
     assert.equal(talk.wire.closed, undefined)
   })
 
-  it('the close reason fits into a close frame, for any id', async () => {
-    for (const id of ['x'.repeat(256), '€'.repeat(256), '🎈'.repeat(128), `${'x'.repeat(84)}🎈`]) {
+  it('4409 for an id that is in use, with a reason that fits into a close frame, for any id', async () => {
+    for (const id of ['twice', 'x'.repeat(256), '€'.repeat(256), '🎈'.repeat(128), `${'x'.repeat(84)}🎈`]) {
       using talk = await acknowledged()
       talk.begin(id, posts)
       talk.begin(id, posts)
       const [code, reason = ''] = talk.wire.closed ?? []
-      assert.equal(code, 4409)
+      assert.equal(code, CloseCode.SubscriberAlreadyExists)
+      if (id === 'twice') assert.equal(reason, 'Subscriber for twice already exists')
       assert.ok(Buffer.byteLength(reason) <= 123, `${Buffer.byteLength(reason)} bytes`)
     }
   })

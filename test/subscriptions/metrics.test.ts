@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import pg from 'pg'
+import { connectTo } from '../storage/transaction.ts'
 import { startTestApp, startTestAppOn } from '../support/app.ts'
 import { postgres } from '../support/engines.ts'
 import { ask } from '../support/http.ts'
@@ -106,14 +106,12 @@ describe('Metrics of sockets', () => {
     assert.ok(lag > 0 && lag < 1_000, `${lag} seconds`)
     const age = () => metricOf(app, 'duet_events_undelivered_age_seconds')
     await waitUntil(async () => (await age()) === 0)
-    const holder = new pg.Client({ connectionString: app.database.location })
-    await holder.connect()
+    await using holder = await connectTo(app.database.location)
     await holder.query('begin; select position from event_head for update')
     const id = await newPost(client, 'late')
     await waitUntil(async () => (await age()) > 1.5) // longer than an attempt to give it a position
     assert.ok((await age()) < 1_000)
     await holder.query('commit')
-    await holder.end()
     await posts.until(events => JSON.stringify(events.at(-1)) === JSON.stringify({ postAdded: { id } }))
     await waitUntil(async () => (await age()) === 0)
   })

@@ -168,17 +168,6 @@ describe('graphql-transport-ws', () => {
     assert.equal(client.websocket.protocol, subprotocol)
   })
 
-  it('4409 for an id that is in use', async () => {
-    using client = await SocketClient.connect(app)
-    await client.begin(posts, undefined, { id: 'twice' }).listening(newPost)
-    client.send(subscribe('twice', { query: '{ __typename }' }))
-    assert.deepEqual(await client.closed, {
-      code: CloseCode.SubscriberAlreadyExists,
-      reason: 'Subscriber for twice already exists',
-    })
-    await untilNoSocketIsLeft(app)
-  })
-
   it('1009 for a message of more than 256 KiB, and 256 KiB are accepted', async () => {
     const filled = (size: number) => JSON.stringify({ type: 'ping' }).padEnd(size, ' ')
     using client = await SocketClient.connect(app)

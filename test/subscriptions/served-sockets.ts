@@ -88,17 +88,12 @@ export class StuckStream extends Duplex {
     return this
   }
 
-  /** The client reads the first waiting chunk. */
-  letThrough(): void {
-    const done = this.#done
-    this.#done = undefined
-    done?.()
-  }
-
   /** The client reads all waiting data, and nothing after that. */
   async drain(): Promise<void> {
     while (this.writableLength > 0) {
-      this.letThrough()
+      const done = this.#done
+      this.#done = undefined
+      done?.()
       await turn()
     }
   }

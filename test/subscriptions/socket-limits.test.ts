@@ -76,11 +76,8 @@ describe('Messages at a high rate', () => {
   /** An app whose clock only the test moves. */
   const start = async (perSecond: string) => {
     const clock = new TestClock()
-    const app = await startTestApp(
-      { ...unlimited, SOCKET_MESSAGES_PER_SECOND: perSecond, SOCKETS_PER_CLIENT: '1000' },
-      { clock },
-    )
-    return { app, clock, [Symbol.asyncDispose]: () => app[Symbol.asyncDispose]() }
+    const settings = { ...unlimited, SOCKET_MESSAGES_PER_SECOND: perSecond, SOCKETS_PER_CLIENT: '1000' }
+    return Object.assign(await startTestApp(settings, { clock }), { clock })
   }
   const pongs = (socket: RawSocket) => socket.frames.filter(({ payload }) => payload.includes('"pong"')).length
   /** Sends one more message. The code with which that closes the socket, or undefined if it is answered. */
@@ -93,9 +90,9 @@ describe('Messages at a high rate', () => {
   }
 
   it('close their socket with 1008 above 50 per second over ten seconds, and other sockets stay open', async () => {
-    await using stage = await start('')
-    using socket = await RawSocket.connect(stage.app.port) // its connection_init is the first message
-    using bystander = await SocketClient.connect(stage.app)
+    await using app = await start('')
+    using socket = await RawSocket.connect(app.port) // its connection_init is the first message
+    using bystander = await SocketClient.connect(app)
     for (let n = 1; n < 500; n++) socket.say({ type: 'ping' })
     await waitUntil(() => pongs(socket) === 499 || socket.closeCode !== undefined)
     assert.deepEqual([pongs(socket), socket.closeCode], [499, undefined])
@@ -104,19 +101,19 @@ describe('Messages at a high rate', () => {
   })
 
   it('of all sockets of a client together are limited to those of a fiftieth of SOCKETS_PER_CLIENT', async () => {
-    await using stage = await start('1')
+    await using app = await start('1')
     await using sockets = new AsyncDisposableStack()
-    const open = async () => sockets.use(await RawSocket.connect(stage.app.port)) // its connection_init counts
+    const open = async () => sockets.use(await RawSocket.connect(app.port)) // its connection_init counts
     const senders = await Promise.all(Array.from({ length: 40 }, open))
     for (const socket of senders) for (let n = 1; n <= 4; n++) socket.say({ type: 'ping' })
     await waitUntil(() => senders.every(socket => pongs(socket) === 4))
     const [first = assert.fail(), second = assert.fail()] = senders
     assert.equal(await closedAfter(first, 'ping'), 1008)
     first[Symbol.dispose]()
-    await waitUntil(async () => (await metricOf(stage.app, 'duet_sockets')) === 39)
-    const later = sockets.use(await RawSocket.open(stage.app.port))
+    await waitUntil(async () => (await metricOf(app, 'duet_sockets')) === 39)
+    const later = sockets.use(await RawSocket.open(app.port))
     assert.equal(await closedAfter(later, 'connection_init'), 1008, 'a closed socket makes no room for messages')
-    stage.clock.pass(10_000)
+    app.clock.pass(10_000)
     assert.equal(await closedAfter(second, 'ping'), undefined)
   })
 
@@ -126,27 +123,26 @@ describe('Messages at a high rate', () => {
     pongs: clientFrame('x', { opcode: opcodes.pong }),
   }
   it('are counted in windows of ten seconds, frames of pings and pongs too', async () => {
-    await using stage = await start('2')
+    await using app = await start('2')
     for (const [what, frame] of Object.entries(frames)) {
-      using socket = await RawSocket.connect(stage.app.port)
+      using socket = await RawSocket.connect(app.port)
       const send = (count: number) => {
         for (let n = 0; n < count; n++) socket.write(frame)
         return closedAfter(socket, 'ping') // this one counts too: its answer comes after the earlier ones were processed
       }
       assert.equal(await send(18), undefined, what)
-      stage.clock.pass(9_999)
-      using other = await RawSocket.connect(stage.app.port) // a socket with its own window
-      stage.clock.pass(1)
+      app.clock.pass(9_999)
+      using other = await RawSocket.connect(app.port) // a socket with its own window
+      app.clock.pass(1)
       assert.equal(await send(19), undefined, what)
-      stage.clock.pass(9_999)
+      app.clock.pass(9_999)
       assert.equal(await send(0), 1008, what)
       assert.equal(other.closeCode, undefined)
     }
   })
 
   it('count by their size: large ones are closed with 1008 long before as many small ones', async () => {
-    await using stage = await start('')
-    const { app } = stage
+    await using app = await start('')
     const padding = 'x'.repeat(200_000)
     using large = await RawSocket.connect(app.port)
     for (let n = 0; n < 40; n++) large.say({ type: 'pong', payload: { padding } })
