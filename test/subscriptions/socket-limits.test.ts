@@ -200,11 +200,8 @@ test('a subscription that cannot be read in time, on PostgreSQL, is ended with S
 })
 
 test('different subscriptions of one client are limited over all its sockets with SUBSCRIPTION_LIMIT_EXCEEDED, and other clients are not affected', async () => {
-  await using app = await startTestAppOn(sqlite, {
-    ...unlimited,
-    SUBSCRIPTION_GROUPS_PER_CLIENT: '3',
-    SUBSCRIPTION_GROUPS: '5',
-  })
+  const groups = { SUBSCRIPTION_GROUPS_PER_CLIENT: '3', SUBSCRIPTION_GROUPS: '5' }
+  await using app = await startTestAppOn(sqlite, { ...unlimited, ...groups })
   const counted = (count: number) => waitUntil(async () => (await metricOf(app, 'duet_subscriptions')) === count)
   using one = await SocketClient.connect(app)
   using two = await SocketClient.connect(app)

@@ -21,11 +21,9 @@ describe('A WebSocket request', () => {
   const app = shared(() => startTestApp(unlimited))
 
   it('is refused with 403 for pages of origins that are not allowed', async () => {
-    await using app = await startTestApp({
-      ...unlimited,
-      CORS_ORIGINS: 'https://app.example.com,https://b.example.com',
-    })
-    for (const origin of ['https://app.example.com', 'https://b.example.com', undefined]) {
+    const allowed = ['https://app.example.com', 'https://b.example.com']
+    await using app = await startTestApp({ ...unlimited, CORS_ORIGINS: allowed.join() })
+    for (const origin of [...allowed, undefined]) {
       assert.equal((await answerTo(app.port, upgradeLines({ Origin: origin }))).status, 101, origin)
     }
     const { host, origin: own } = new URL(app.url) // that of the service's own pages
