@@ -21,7 +21,6 @@ import { read } from '../support/graphql.ts'
 import { ask } from '../support/http.ts'
 import { assertRefusal } from '../support/refusal.ts'
 import { userOptions } from './support/data.ts'
-import { fieldsOf as randomFieldsOf } from './support/operations.ts'
 
 const file = readFileSync(join(import.meta.dirname, '..', '..', 'api', 'schema.graphql'), 'utf8')
 const schema = buildSchema(file)
@@ -107,15 +106,6 @@ test('R-GQL-1: introspection at /graphql returns exactly the schema of the file,
   for (const path of ['/api/graphql', '/graphql/', '/graphiql', '/query']) {
     const init = { method: 'POST', headers: { 'content-type': 'application/json' }, body: '{"query":"{ __typename }"}' }
     assertRefusal(await ask(app.url + path, init), 404)
-  }
-})
-
-test('random operations ask for every field of the schema, except subscriptions', () => {
-  for (const type of types) {
-    if (!isObjectType(type) || type.name === 'Subscription') continue
-    const random = randomFieldsOf[type.name as keyof typeof randomFieldsOf].map(({ name }) => name)
-    const never = Object.keys(type.getFields()).filter(name => !random.includes(name))
-    assert.deepEqual(never, [], `test/graphql/support/operations.ts: ${type.name}`)
   }
 })
 

@@ -1,5 +1,7 @@
 import fc from 'fast-check'
+import { type GraphQLArgument, getNamedType, getNullableType, isListType, isObjectType } from 'graphql'
 import { type Data, instants } from './data.ts'
+import { naiveSchema } from './naive.ts'
 
 /** An operation, and the sets of variables to send it with. */
 export interface Operation {
@@ -21,54 +23,17 @@ interface Field {
   readonly args?: Readonly<Record<string, InputType>>
 }
 
-const paging = { limit: 'Int', after: 'Cursor', offset: 'Int' } as const
-const values = (...names: string[]): Field[] => names.map(name => ({ name }))
-
-/** The fields of each type. Counterexamples are reduced towards the first ones. */
-export const fieldsOf: Readonly<Record<Type, readonly Field[]>> = {
+/** The fields of each type: all of the schema, and of introspection these. Counterexamples are reduced towards the first. */
+const fieldsOf: Readonly<Record<Type, readonly Field[]>> = {
   Query: [
-    ...values('__typename'),
-    {
-      name: 'posts',
-      to: 'Post',
-      many: true,
-      args: { ...paging, publishedAfter: 'DateTime', publishedBefore: 'DateTime' },
-    },
-    { name: 'users', to: 'User', many: true, args: paging },
-    { name: 'post', to: 'Post', args: { id: 'ID' } },
-    { name: 'user', to: 'User', args: { id: 'ID' } },
-    { name: 'me', to: 'User' },
+    ...fieldsIn('Query'),
     { name: '__schema', to: '__Schema' },
     { name: '__type', to: '__Type', args: { name: 'String' } },
   ],
-  Mutation: [
-    ...values('__typename'),
-    { name: 'likePost', to: 'Post', args: { id: 'ID' } },
-    { name: 'createPost', to: 'Post', args: { title: 'String', content: 'String' } },
-    { name: 'addComment', to: 'Comment', args: { postId: 'ID', text: 'String' } },
-    { name: 'deletePost', args: { id: 'ID' } },
-    {
-      name: 'updatePost',
-      to: 'Post',
-      args: { id: 'ID', title: 'OptionalString', content: 'OptionalString', ifUpdatedAt: 'DateTime' },
-    },
-    { name: 'updateComment', to: 'Comment', args: { id: 'ID', text: 'String', ifUpdatedAt: 'DateTime' } },
-    { name: 'deleteComment', args: { id: 'ID' } },
-  ],
-  User: [
-    ...values('id', 'name', 'email', 'avatar', 'createdAt', '__typename'),
-    { name: 'posts', to: 'Post', many: true, args: paging },
-  ],
-  Post: [
-    ...values('id', 'title', 'content', 'likes', 'commentCount', 'publishedAt', 'updatedAt', '__typename'),
-    { name: 'author', to: 'User' },
-    { name: 'comments', to: 'Comment', many: true, args: paging },
-  ],
-  Comment: [
-    ...values('id', 'text', 'createdAt', 'updatedAt', '__typename'),
-    { name: 'author', to: 'User' },
-    { name: 'post', to: 'Post' },
-  ],
+  Mutation: fieldsIn('Mutation'),
+  User: fieldsIn('User'),
+  Post: fieldsIn('Post'),
+  Comment: fieldsIn('Comment'),
   __Schema: [
     ...values('__typename', 'description'),
     { name: 'queryType', to: '__Type' },
@@ -79,6 +44,28 @@ export const fieldsOf: Readonly<Record<Type, readonly Field[]>> = {
     { name: 'fields', to: '__Field', many: true, args: { includeDeprecated: 'Boolean' } },
   ],
   __Field: [...values('name', 'description', 'isDeprecated', '__typename'), { name: 'type', to: '__Type' }],
+}
+
+function values(...names: string[]): readonly Field[] {
+  return names.map(name => ({ name }))
+}
+
+function fieldsIn(name: Root | 'User' | 'Post' | 'Comment'): readonly Field[] {
+  const type = naiveSchema.getType(name)
+  const fields = isObjectType(type) ? Object.values(type.getFields()) : []
+  const made = fields.map(({ name, type, args }): Field => {
+    const to = getNamedType(type)
+    // By their names, so that `after` comes before the arguments that it excludes.
+    const inputs = args.map(each => [each.name, inputTypeOf(each)] as const).sort()
+    const many = isListType(getNullableType(type))
+    return { name, many, args: Object.fromEntries(inputs), ...(isObjectType(to) && { to: to.name as Type }) }
+  })
+  return [...values('__typename'), ...made]
+}
+
+function inputTypeOf({ name, type }: GraphQLArgument): InputType {
+  if (name === 'after') return 'Cursor'
+  return String(type) === 'String' ? 'OptionalString' : (getNamedType(type).name as InputType)
 }
 
 const longestName = 'a_name_of_sixty_three_characters_'.padEnd(63, 'x')
