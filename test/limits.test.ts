@@ -105,8 +105,7 @@ const tests: Readonly<Record<string, string | readonly string[]>> = {
   ],
   'fields of an introspection answer':
     'graphql/document-bounds: with a too large answer is refused, and 5,000 fields are allowed',
-  'rows skipped by an operation':
-    'graphql/limits: is refused before it is executed, by POST and by GET, and 100,000 are allowed',
+  'rows skipped by an operation': 'graphql/limits: is refused before it is executed, and 100,000 are allowed',
   'values of one variable': 'graphql/documents: a variable must be a single value',
   'text that a mutation stores': [
     'graphql/mutations: a long text of control characters is refused with 400',

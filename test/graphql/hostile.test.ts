@@ -28,38 +28,23 @@ const people = [
 
 const invalid = 'GRAPHQL_VALIDATION_FAILED'
 const unparsable = 'GRAPHQL_PARSE_FAILED'
-const tooLarge = 'DOCUMENT_TOO_LARGE'
 const tooCostly = 'COMPLEXITY_LIMIT_EXCEEDED'
 const wrongInput = 'BAD_USER_INPUT'
 
 const documents: readonly Document[] = [
-  // Common attacks.
   ['a circle of fragments', n => `${use} ${repeat(n, i => `fragment F${i} on User{...F${(i + 1) % n}}`)}`, invalid],
-  ['10,000 fragments', `${use} ${repeat(10_000, n => `fragment F${n} on User{id}`)}`, tooLarge],
-  // Fragments.
   ['a chain of fragments', n => `${use.replace('me', 'user(id: 1)')} ${bomb(n, 1)}`, 'data'],
   ['a bomb of fragments, by twos', n => `${use} ${bomb(n, 2)}`, tooCostly],
   ['a bomb of fragments in a list of none', n => `{ users(limit: 0) { ...F0 } } ${bomb(n, 3)}`, 'data'],
   ['a bomb of introspection', n => `{ __schema { types { ...F0 } } } ${bomb(n, 2, '__Type', 'name')}`, 'data'],
-  [
-    'a bomb of subscriptions',
-    n => `subscription { ...F0 } ${bomb(n, 2, 'Subscription', 'postAdded { id }')}`,
-    'BAD_REQUEST',
-  ],
   [
     'one fragment, spread over and over',
     n => `{ user(id: 1) { ${repeat(n, () => '...F')} } } fragment F on User { id }`,
     'data',
   ],
   ['inline fragments within each other', n => `{ user(id: 1) { ${nest(n, '...{', 'id', '}')} } }`, 'data'],
-  [
-    'fragments that nest, one within the other',
-    `{ user(id: 1) { ...F0 } } ${repeat(5, i => `fragment F${i} on User { ${nest(60, '...{', i < 4 ? `...F${i + 1}` : 'id', '}')} }`)}`,
-    'data',
-  ],
   // Fields.
   ['as many names as fit', n => `{ ${repeat(n, () => '__typename')} }`, invalid],
-  ['as many aliases as fit', n => `{ posts(limit: 1) { ${repeat(n, i => `a${i}:id`)} } }`, 'data'],
   ['as many lists as fit', n => `{ ${repeat(n, i => `a${i}:posts(limit:1){id}`)} }`, 'data'],
   ['as many conflicts as fit', n => `{ me { ${repeat(n, i => `a:${i % 2 ? 'id' : 'name'}`)} } }`, invalid],
   [
@@ -70,11 +55,6 @@ const documents: readonly Document[] = [
   ['unknown fields that are nearly known', n => `{ ${repeat(n, i => `post${i}`)} }`, invalid],
   ['aliases of 128 letters', `{ posts(limit: 1) { ${repeat(320, n => `${'a'.repeat(125)}${100 + n}: id`)} } }`, 'data'],
   ['fields within each other', n => `{ me ${nest(n, '{ posts { author ', '{ id }', '}}')} }`, 'DEPTH_LIMIT_EXCEEDED'],
-  [
-    'the introspection of an introspection',
-    n => `{ __type(name: "User") ${nest(n, '{ ofType ', '{ name }', '}')} }`,
-    'data',
-  ],
   ['fragments in many combinations that nobody uses', `{ __typename } ${layers(15, people)}`, invalid],
   [
     'fragments in many combinations, introspected',
@@ -85,12 +65,6 @@ const documents: readonly Document[] = [
   [
     'operations that share a fragment of many fields',
     n => `${repeat(n, i => `query Q${i}{...F}`)} fragment F on Query{${repeat(300, () => '__typename')}}`,
-    'data',
-    { operationName: 'Q0' },
-  ],
-  [
-    'operations that share a chain of fragments',
-    n => `${repeat(n, i => `query Q${i}{...F0}`)} ${bomb(n, 1, 'Query', '__typename')}`,
     'data',
     { operationName: 'Q0' },
   ],
@@ -130,7 +104,6 @@ const documents: readonly Document[] = [
   // Texts.
   ['commas', `{ __typename ${','.repeat(65_000)} }`, 'data'],
   ['newlines before an error', `{ __typename ${'\n'.repeat(65_000)} nothing }`, invalid],
-  ['a block of newlines', `{ post(id: """${' \n'.repeat(32_000)}""") { id } }`, 'data'],
   ['a block of indented lines', `{ post(id: """${`${' '.repeat(250)}x\n`.repeat(250)}""") { id } }`, 'data'],
   ['a text of escapes', `{ post(id: "${'\\u0041'.repeat(10_000)}") { id } }`, 'data'],
   ['braces that never close', '{'.repeat(60_000), unparsable],

@@ -1,8 +1,21 @@
 import assert from 'node:assert/strict'
 import { before, describe, it, test } from 'node:test'
 import fc from 'fast-check'
-import type { DefinitionNode, FieldNode, GraphQLObjectType, SelectionNode, SelectionSetNode, ValueNode } from 'graphql'
-import { getIntrospectionQuery, getNamedType, getNullableType, isListType, isObjectType, Kind, parse } from 'graphql'
+import type { GraphQLObjectType, SelectionNode, SelectionSetNode } from 'graphql'
+import {
+  GraphQLIncludeDirective,
+  GraphQLSkipDirective,
+  getArgumentValues,
+  getDirectiveValues,
+  getIntrospectionQuery,
+  getNamedType,
+  getNullableType,
+  getVariableValues,
+  isListType,
+  isObjectType,
+  Kind,
+  parse,
+} from 'graphql'
 import { Documents, documentBounds } from '../../src/graphql/language/documents.ts'
 import { depthOf } from '../../src/graphql/language/limits/depth.ts'
 import { loadSchema } from '../../src/graphql/language/schema.ts'
@@ -10,11 +23,10 @@ import { newPost } from '../subscriptions/posts.ts'
 import { startTestAppOn } from '../support/app.ts'
 import { sqlite } from '../support/engines.ts'
 import { runs } from '../support/form.ts'
-import { assertRefused, dataOf, get, query, read, repeat } from '../support/graphql.ts'
+import { assertRefused, dataOf, query, read, repeat } from '../support/graphql.ts'
 import { createMember, type Member } from '../support/rest.ts'
 import { shared } from '../support/shared.ts'
 import { SocketClient } from '../support/sockets.ts'
-import type { Data } from './support/data.ts'
 import { anyMutation, anyQuery, type Variables } from './support/operations.ts'
 
 const schema = loadSchema()
@@ -42,11 +54,8 @@ describe('Limits of an operation', () => {
 
   describe('Depth', () => {
     it('R-LIM-5: a field inside five levels is allowed, inside six it is not', async () => {
-      const text = '{ user(id: 1) { posts(limit: 1) { comments(limit: 1) { author { posts(limit: 1) { title } } } } } }'
-      assert.deepEqual(await read(app, text), { user: { posts: [{ comments: [] }] } })
-      await tooDeep(text.replace('{ title }', '{ author { name } }'), 6)
-      for (const levels of [1, 2, 3, 4, 5]) dataOf(await query(app, `{ ${nested(levels)} }`))
-      for (const levels of [6, 7, 100]) await tooDeep(`{ ${nested(levels)} }`, levels)
+      dataOf(await query(app, `{ ${nested(5)} }`))
+      for (const levels of [6, 100]) await tooDeep(`{ ${nested(levels)} }`, levels)
     })
 
     it('R-LIM-5: fragments count as if they were written at their spread, named or inline', async () => {
@@ -78,23 +87,17 @@ describe('Limits of an operation', () => {
       assert.equal(await likes(), before)
     })
 
-    it('introspection at the top level is exempt from the depth limit, and has its own limit', async () => {
+    it('introspection at the top level is exempt from the depth limit, but may not go round in circles', async () => {
       const type = 'type { ofType { ofType { ofType { ofType { name } } } } }'
       dataOf(await query(app, `{ __schema { types { fields { args { ${type} } } } } }`))
       dataOf(await query(app, `{ ...F } fragment F on Query { __type(name: "User") { fields { ${type} } } }`))
       dataOf(await query(app, getIntrospectionQuery()))
       const circular =
         '{ __schema { types { fields { type { fields { type { fields { type { fields { name } } } } } } } } } }'
-      assertRefused(
-        await query(app, circular),
-        400,
-        'GRAPHQL_VALIDATION_FAILED',
-        'Maximum introspection depth exceeded',
-      )
+      const message = 'Maximum introspection depth exceeded'
+      assertRefused(await query(app, circular), 400, 'GRAPHQL_VALIDATION_FAILED', message)
       // The exemption is only for the top level: the fields next to introspection still count.
       await tooDeep(`{ __typename __schema { queryType { name } } ${nested(6)} }`, 6)
-      const wide = `{ __schema { ${repeat(40, n => `a${n}: types { fields { args { type { fields { name } } } } }`)} } }`
-      assertRefused(await query(app, wide), 400, 'COMPLEXITY_LIMIT_EXCEEDED')
     })
   })
 
@@ -121,54 +124,41 @@ describe('Limits of an operation', () => {
     assert.equal(await likes(), before + 23)
   })
 
-  describe('Order of checks', () => {
-    it('size, depth, validation, variables, ranges, cost and skipped rows are checked before access', async () => {
-      const wrong = {
-        invalid: 'nothing',
-        range: 'range: users(limit: -1) { id }',
-        cost: 'cost: posts(limit: 100) { comments { author { name } } }',
-        skipped: 'a: posts(offset: 100000) { id } b: posts(offset: 1) { id }',
-        identity: 'me { id }',
-      }
-      const asked = { variables: { n: 'x' } }
-      const header = 'query ($n: Int!)'
-      const use = 'n: users(limit: $n) { id }'
-      const { invalid, range, cost, skipped, identity } = wrong
-      const all = `${header} { ${use} ${invalid} ${range} ${cost} ${identity} ${nested(6)} }`
-      const large = `${all} #${'x'.repeat(documentBounds.bytes)}`
-      const many = `${all} ${repeat(400, n => `query Q${n} { __typename }`)}`
-      for (const text of [large, many]) assertRefused(await query(app, text, asked), 400, 'DOCUMENT_TOO_LARGE')
-      await tooDeep(all, 6, asked)
-      const rules = `${header} { ${use} ${invalid} ${range} ${cost} ${identity} }`
-      assertRefused(await query(app, rules, asked), 400, 'GRAPHQL_VALIDATION_FAILED', /"nothing"/)
-      const variables = `${header} { ${use} ${range} ${cost} ${identity} }`
-      assertRefused(await query(app, variables, asked), 400, 'BAD_USER_INPUT', /^Variable "\$n"/)
-      const ranges = `{ ${cost} ${range} ${identity} }`
-      assertRefused(await query(app, ranges), 400, 'BAD_USER_INPUT', /^limit must be/)
-      assertRefused(await query(app, `{ ${cost} ${skipped} ${identity} }`), 400, 'COMPLEXITY_LIMIT_EXCEEDED')
-      assertRefused(await query(app, `{ ${skipped} ${identity} }`), 400, 'BAD_USER_INPUT', /skips 100001 rows/)
-      assertRefused(await query(app, `{ ${identity} }`), 401, 'UNAUTHENTICATED')
-      const mutation = `mutation { ${repeat(30, n => `a${n}: createPost(title: "", content: "") { author { posts(limit: 30) { id } } }`)} }`
-      assertRefused(await query(app, mutation), 400, 'COMPLEXITY_LIMIT_EXCEEDED')
-      assertRefused(await query(app, 'mutation { createPost(title: "", content: "") { id } }'), 401, 'UNAUTHENTICATED')
-      assertRefused(
-        await query(app, 'mutation { createPost(title: "", content: "") { id } }', ann),
-        400,
-        'BAD_USER_INPUT',
-      )
-    })
+  it('size, depth, validation, variables, ranges, cost and skipped rows are checked before access', async () => {
+    const invalid = 'nothing'
+    const range = 'range: users(limit: -1) { id }'
+    const cost = 'cost: posts(limit: 100) { comments { author { name } } }'
+    const skipped = 'a: posts(offset: 100000) { id } b: posts(offset: 1) { id }'
+    const identity = 'me { id }'
+    const asked = { variables: { n: 'x' } }
+    const header = 'query ($n: Int!)'
+    const use = 'n: users(limit: $n) { id }'
+    const all = `${header} { ${use} ${invalid} ${range} ${cost} ${identity} ${nested(6)} }`
+    const large = `${all} #${'x'.repeat(documentBounds.bytes)}`
+    const many = `${all} ${repeat(400, n => `query Q${n} { __typename }`)}`
+    for (const text of [large, many]) assertRefused(await query(app, text, asked), 400, 'DOCUMENT_TOO_LARGE')
+    await tooDeep(all, 6, asked)
+    const rules = `${header} { ${use} ${invalid} ${range} ${cost} ${identity} }`
+    assertRefused(await query(app, rules, asked), 400, 'GRAPHQL_VALIDATION_FAILED', /"nothing"/)
+    const variables = `${header} { ${use} ${range} ${cost} ${identity} }`
+    assertRefused(await query(app, variables, asked), 400, 'BAD_USER_INPUT', /^Variable "\$n"/)
+    const ranges = `{ ${cost} ${range} ${identity} }`
+    assertRefused(await query(app, ranges), 400, 'BAD_USER_INPUT', /^limit must be/)
+    assertRefused(await query(app, `{ ${cost} ${skipped} ${identity} }`), 400, 'COMPLEXITY_LIMIT_EXCEEDED')
+    assertRefused(await query(app, `{ ${skipped} ${identity} }`), 400, 'BAD_USER_INPUT', /skips 100001 rows/)
+    assertRefused(await query(app, `{ ${identity} }`), 401, 'UNAUTHENTICATED')
+    const mutation = `mutation { ${repeat(30, n => `a${n}: createPost(title: "", content: "") { author { posts(limit: 30) { id } } }`)} }`
+    assertRefused(await query(app, mutation), 400, 'COMPLEXITY_LIMIT_EXCEEDED')
+    const create = 'mutation { createPost(title: "", content: "") { id } }'
+    assertRefused(await query(app, create), 401, 'UNAUTHENTICATED')
+    assertRefused(await query(app, create, ann), 400, 'BAD_USER_INPUT')
+  })
 
-    it('only the selected operation is checked for cost and ranges, by POST and by GET', async () => {
-      const text = `query Cheap { __typename } query Dear { posts(limit: 1000) { id title } } query Wrong { posts(limit: -1) { id } }`
-      for (const ask of [
-        (operationName: string) => query(app, text, { operationName }),
-        (operationName: string) => get(app, { query: text, operationName }),
-      ]) {
-        dataOf(await ask('Cheap'))
-        assertRefused(await ask('Dear'), 400, 'COMPLEXITY_LIMIT_EXCEEDED')
-        assertRefused(await ask('Wrong'), 400, 'BAD_USER_INPUT')
-      }
-    })
+  it('only the selected operation is checked for cost and ranges', async () => {
+    const text = `query Cheap { __typename } query Dear { posts(limit: 1000) { id title } } query Wrong { posts(limit: -1) { id } }`
+    dataOf(await query(app, text, { operationName: 'Cheap' }))
+    assertRefused(await query(app, text, { operationName: 'Dear' }), 400, 'COMPLEXITY_LIMIT_EXCEEDED')
+    assertRefused(await query(app, text, { operationName: 'Wrong' }), 400, 'BAD_USER_INPUT')
   })
 
   describe('An operation that skips more than 100,000 rows', () => {
@@ -177,21 +167,19 @@ describe('Limits of an operation', () => {
     const many = (count: number, offset: number) =>
       repeat(count, n => `a${n}: posts(limit: 1, offset: ${offset}) { id }`)
 
-    it('is refused before it is executed, by POST and by GET, and 100,000 are allowed', async () => {
-      for (const ask of [(text: string) => query(app, text), (text: string) => get(app, { query: text })]) {
-        dataOf(await ask(`{ ${many(1, 100_000)} }`))
-        dataOf(await ask(`{ ${many(50, 2_000)} }`))
-        dataOf(await ask('{ users(limit: 100) { posts(limit: 1, offset: 1000) { id } } }'))
-        for (const [text, rows] of [
-          [`{ ${many(51, 2_000)} }`, 102_000],
-          [`{ ${many(50, 2_000)} users(offset: 1) { id } }`, 100_001],
-          ['{ users(limit: 100) { posts(limit: 1, offset: 1001) { id } } }', 100_100],
-        ] as const) {
-          const refused = assertRefused(await ask(text), 400, 'BAD_USER_INPUT', message(rows))
-          assert.deepEqual({ ...refused.extensions }, extensions(rows))
-        }
+    it('is refused before it is executed, and 100,000 are allowed', async () => {
+      dataOf(await query(app, `{ ${many(1, 100_000)} }`))
+      dataOf(await query(app, `{ ${many(50, 2_000)} }`))
+      dataOf(await query(app, '{ users(limit: 100) { posts(limit: 1, offset: 1000) { id } } }'))
+      for (const [text, rows] of [
+        [`{ ${many(51, 2_000)} }`, 102_000],
+        [`{ ${many(50, 2_000)} users(offset: 1) { id } }`, 100_001],
+        ['{ users(limit: 100) { posts(limit: 1, offset: 1001) { id } } }', 100_100],
+        [`{ ${many(70, 100_000)} }`, 7_000_000],
+      ] as const) {
+        const refused = assertRefused(await query(app, text), 400, 'BAD_USER_INPUT', message(rows))
+        assert.deepEqual({ ...refused.extensions }, extensions(rows))
       }
-      assertRefused(await query(app, `{ ${many(70, 100_000)} }`), 400, 'BAD_USER_INPUT', message(7_000_000))
     })
 
     it('changes nothing if it is a mutation', async () => {
@@ -236,9 +224,6 @@ describe('The cost of an operation', () => {
     ['An object costs where nothing of it is selected', '{ post(id: 1) { id @skip(if: true) } }', 5],
     ['Introspection costs nothing', getIntrospectionQuery(), 0],
     ['A list of none costs nothing', '{ posts(limit: 0) { author { email } } }', 0],
-    ['A number of comments costs 1', '{ posts(limit: 501) { id commentCount } }', 1002],
-    ['The post of a comment costs 5', '{ posts(limit: 20) { comments { post { id } } } }', 1200],
-    ['Introspection is exempt', '{ __schema { types { name } } posts(limit: 2) { id } }', 2],
   ]
 
   for (const [rule, text, expected, variables] of costs) {
@@ -258,21 +243,17 @@ test('QUERY_MAX_DEPTH and QUERY_MAX_COMPLEXITY set the limits, also to none', as
 })
 
 /** Cost, skipped rows and depth by their rules alone: everything inlined, nothing remembered. */
-function naively(text: string, variables: Variables) {
+function naively(text: string, inputs: Variables): Measures {
   const { definitions } = parse(text)
   const operation = definitions.find(each => each.kind === Kind.OPERATION_DEFINITION) ?? assert.fail()
-  const defaults = operation.variableDefinitions?.map(each => [each.variable.name.value, literal(each.defaultValue)])
-  const values = new Map<string, unknown>([...(defaults ?? []), ...Object.entries(variables)] as [string, unknown][])
-  const given = (node: ValueNode | undefined) =>
-    node?.kind === Kind.VARIABLE ? values.get(node.name.value) : literal(node)
-  const valueIn = (args: FieldNode['arguments'], name: string) =>
-    given(args?.find(each => each.name.value === name)?.value)
-  const isShown = ({ directives = [] }: SelectionNode) =>
-    directives.every(each => valueIn(each.arguments, 'if') === (each.name.value === 'include'))
-
-  const sum = (set: SelectionSetNode, type: GraphQLObjectType): Measures => {
-    const all = set.selections.map(each => {
-      const measures = each.kind === Kind.FIELD ? field(each, type) : inner(each, type)
+  const fragments = definitions.filter(each => each.kind === Kind.FRAGMENT_DEFINITION)
+  const { variableValues: values } = getVariableValues(schema, operation.variableDefinitions ?? [], inputs)
+  const isShown = (node: SelectionNode) =>
+    getDirectiveValues(GraphQLSkipDirective, node, values)?.if !== true &&
+    getDirectiveValues(GraphQLIncludeDirective, node, values)?.if !== false
+  const sum = ({ selections }: SelectionSetNode, type: GraphQLObjectType): Measures => {
+    const all = selections.map(each => {
+      const measures = measured(each, type)
       return isShown(each) ? measures : { ...nothing, depth: measures.depth }
     })
     return {
@@ -281,45 +262,32 @@ function naively(text: string, variables: Variables) {
       depth: Math.max(...all.map(({ depth }) => depth)),
     }
   }
-  const inner = (node: Exclude<SelectionNode, FieldNode>, type: GraphQLObjectType) => {
+  const measured = (node: SelectionNode, type: GraphQLObjectType): Measures => {
     if (node.kind === Kind.INLINE_FRAGMENT) return sum(node.selectionSet, type)
-    const isNamed = (each: DefinitionNode) =>
-      each.kind === Kind.FRAGMENT_DEFINITION && each.name.value === node.name.value
-    const fragment = definitions.find(isNamed)
-    return fragment?.kind === Kind.FRAGMENT_DEFINITION ? sum(fragment.selectionSet, type) : assert.fail()
-  }
-  const field = ({ name, arguments: args, selectionSet }: FieldNode, type: GraphQLObjectType): Measures => {
-    if (name.value === '__schema' || name.value === '__type') return nothing
-    if (selectionSet === undefined) return { ...nothing, cost: 1 }
-    const { type: returned } = type.getFields()[name.value] ?? assert.fail(name.value)
-    const named = getNamedType(returned)
-    const { cost, skipped, depth } = isObjectType(named) ? sum(selectionSet, named) : assert.fail()
-    if (!isListType(getNullableType(returned))) return { cost: 5 + cost, skipped, depth: depth + 1 }
-    const limit = Number(valueIn(args, 'limit') ?? 10)
-    const offset = Number(valueIn(args, 'offset') ?? 0)
-    if (limit === 0) return { ...nothing, depth: depth + 1 }
-    return { cost: limit * Math.max(1, cost), skipped: offset + limit * skipped, depth: depth + 1 }
+    const { value: name } = node.name
+    if (node.kind === Kind.FRAGMENT_SPREAD)
+      return sum((fragments.find(each => each.name.value === name) ?? assert.fail()).selectionSet, type)
+    if (name === '__schema' || name === '__type') return nothing
+    if (node.selectionSet === undefined) return { ...nothing, cost: 1 }
+    const field = type.getFields()[name] ?? assert.fail(name)
+    const named = getNamedType(field.type)
+    const { cost, skipped, depth } = isObjectType(named) ? sum(node.selectionSet, named) : assert.fail()
+    if (!isListType(getNullableType(field.type))) return { cost: 5 + cost, skipped, depth: depth + 1 }
+    const { limit, offset } = getArgumentValues(field, node, values)
+    const most = Number(limit ?? 10)
+    if (most === 0) return { ...nothing, depth: depth + 1 }
+    return { cost: most * Math.max(1, cost), skipped: Number(offset ?? 0) + most * skipped, depth: depth + 1 }
   }
   return sum(operation.selectionSet, schema.getRootType(operation.operation) ?? assert.fail())
 }
 
-interface Measures {
-  readonly cost: number
-  readonly skipped: number
-  readonly depth: number
-}
-
-const nothing: Measures = { cost: 0, skipped: 0, depth: 0 }
-
-function literal(node: ValueNode | undefined): unknown {
-  return node !== undefined && 'value' in node ? node.value : undefined
-}
-
-const noData: Data = { users: [], posts: [], comments: [] }
+const nothing = { cost: 0, skipped: 0, depth: 0 }
+type Measures = typeof nothing
 
 test('R-LIM-9, R-LIM-10, R-LIM-11, R-LIM-12: cost, skipped rows and depth are those of a naive calculation, for any operation', t => {
   const documents = new Documents({ schema, maxDepth: 5, suggestions: false })
-  const most = { cost: 0, skipped: 0, depth: 0 }
+  const noData = { users: [], posts: [], comments: [] }
+  const most = { ...nothing }
   const property = fc.property(fc.oneof(anyQuery(noData), anyMutation(noData, ['1'])), ({ text, variables }) => {
     const operation = documents.prepare(text).operation(undefined)
     for (const set of variables) {
