@@ -113,7 +113,7 @@ const tests: Readonly<Record<string, string | readonly string[]>> = {
   ],
   'input of a client that errors repeat': 'graphql/document-bounds: Errors repeat at most 100 characters of the input',
   'cached texts, documents and plans': [
-    'graphql/persisted-queries: texts that were not used for long are forgotten, and can be sent again',
+    'graphql/persisted-documents: texts that were not used for long are forgotten, and can be sent again',
     'graphql/documents: an unused document is evicted after',
     'graphql/documents: take at most 32 MiB together with their documents and statements',
   ],

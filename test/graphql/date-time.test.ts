@@ -29,13 +29,8 @@ test('R-GQL-11: a DateTime is read in every usual notation', () => {
 const refused: readonly unknown[] = [
   // Incomplete, or with an offset that does not exist.
   ...['', ' ', 'now', '2026', '2026-01-31', '12:00:00Z', '2026-01-31T12:00:00', '2026-01-31T12Z', '20260131T120000Z'],
-  ...[
-    '2026-01-31 12:00:00Z',
-    '2026-01-31T12:00:00 Z',
-    ' 2026-01-31T12:00:00Z',
-    '2026-01-31T12:00:00Z\n',
-    '2026-031T12:00Z',
-  ],
+  ...['2026-01-31 12:00:00Z', '2026-01-31T12:00:00 Z', ' 2026-01-31T12:00:00Z', '2026-01-31T12:00:00Z\n'],
+  '2026-031T12:00Z',
   ...['2026-01-31T12:00:00+01', '2026-01-31T12:00:00+1:00', '2026-01-31T12:00:00+24:00', '2026-01-31T12:00:00+01:60'],
   ...['2026-01-31T12:00:00.Z', '2026-01-31T12:00:00.1234567890Z', '2026-01-31T12:00.5Z', '2026-W05-6T12:00:00Z'],
   // Not a real date, or not a real time.
@@ -75,20 +70,23 @@ test('R-GQL-10, R-GQL-11: an instant that we write is read as the same instant, 
 test('R-GQL-11: a wrong DateTime is refused with 400, as a literal, as a variable and as its default', async () => {
   await using app = await startTestApp()
   const asVariable = 'query ($at: DateTime) { posts(publishedAfter: $at) { id } }'
-  for (const value of ['2026-02-30T00:00:00Z', '2026-01-31', 'x']) {
-    const literal = `{ posts(publishedBefore: ${JSON.stringify(value)}) { id } }`
-    assertRefused(await query(app, literal), 400, 'GRAPHQL_VALIDATION_FAILED', /DateTime must be an ISO-8601/)
-    const byDefault = asVariable.replace('DateTime)', `DateTime = ${JSON.stringify(value)})`)
-    assertRefused(await query(app, byDefault), 400, 'GRAPHQL_VALIDATION_FAILED', /DateTime must be an ISO-8601/)
-  }
-  for (const value of ['2026-02-30T00:00:00Z', 5, true]) {
-    const refusal = await query(app, asVariable, { variables: { at: value } })
-    assertRefused(refusal, 400, 'BAD_USER_INPUT', /\$at.+DateTime must be/)
-  }
-  for (const literal of ['5', 'true', 'NOW', '{ at: "2026-01-31T12:00Z" }', '["2026-01-31T12:00Z"]']) {
-    const refusal = await query(app, `{ posts(publishedBefore: ${literal}) { id } }`)
-    assertRefused(refusal, 400, 'GRAPHQL_VALIDATION_FAILED', /DateTime must be an ISO-8601/)
-  }
+  const literals = [
+    '"2026-02-30T00:00:00Z"',
+    '"x"',
+    '5',
+    'true',
+    'NOW',
+    '{ at: "2026-01-31T12:00Z" }',
+    '["2026-01-31T12:00Z"]',
+  ]
+  for (const literal of literals)
+    for (const text of [
+      `{ posts(publishedBefore: ${literal}) { id } }`,
+      asVariable.replace('DateTime)', `DateTime = ${literal})`),
+    ])
+      assertRefused(await query(app, text), 400, 'GRAPHQL_VALIDATION_FAILED', /DateTime must be an ISO-8601/)
+  for (const at of ['2026-02-30T00:00:00Z', 5, true])
+    assertRefused(await query(app, asVariable, { variables: { at } }), 400, 'BAD_USER_INPUT', /\$at.+DateTime must be/)
   assert.deepEqual(await read(app, asVariable, { variables: { at: null } }), { posts: [] })
   assert.deepEqual(await read(app, '{ posts(publishedAfter: """2026-01-31T12:00Z""") { id } }'), { posts: [] })
 })

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
-import { get, postText } from '../../support/graphql.ts'
+import { type ErrorBody, get, postText } from '../../support/graphql.ts'
+import type { Served } from '../../support/http.ts'
 import { SocketClient } from '../../support/sockets.ts'
 
 /** The members of a request, as clients send them. */
@@ -8,40 +9,37 @@ export type Members = Readonly<Record<string, unknown>>
 /** The answer to a client. Over a socket there is no status. */
 export interface Answered {
   readonly status: number | undefined
-  readonly data?: unknown
-  readonly code?: string
-  readonly message?: string
+  readonly data: unknown
+  readonly code: unknown
+  readonly message: string | undefined
 }
 
-export type Send = (app: { readonly url: string }, members: Members) => Promise<Answered>
+export type Send = (app: Served, members: Members) => Promise<Answered>
 
 /** The same request over every transport. */
-export const transports: Readonly<Record<string, Send>> = {
+export const transports: Readonly<Record<'POST' | 'GET' | 'a socket', Send>> = {
   POST: async (app, members) => {
     const { status, body } = await postText(app, JSON.stringify(members))
-    return { status, ...JSON.parse(body, undefined), ...errorIn(JSON.parse(body).errors) }
+    return answered(status, JSON.parse(body))
   },
   GET: async (app, members) => {
-    const parameters = Object.entries(members).map(([name, value]) => [
-      name,
-      typeof value === 'string' ? value : JSON.stringify(value),
-    ])
+    const text = (value: unknown) => (typeof value === 'string' ? value : JSON.stringify(value))
+    const parameters = Object.entries(members).map(([name, value]) => [name, text(value)])
     const { status, body } = await get(app, Object.fromEntries(parameters))
-    return { status, ...JSON.parse(body), ...errorIn(JSON.parse(body).errors) }
+    return answered(status, JSON.parse(body))
   },
   'a socket': async (app, members) => {
     using client = await SocketClient.connect(app)
     client.send({ type: 'subscribe', id: '1', payload: members })
     await client.until(() => client.messages.some(({ type }) => type === 'next' || type === 'error'))
     const { type, payload } = client.messages.find(({ id }) => id === '1') ?? {}
-    return type === 'next' ? { status: undefined, ...Object(payload) } : { status: undefined, ...errorIn(payload) }
+    return answered(undefined, type === 'next' ? Object(payload) : { errors: payload })
   },
 }
 
-function errorIn(errors: unknown): object {
-  if (!Array.isArray(errors)) return {}
-  const [{ message, extensions }] = errors
-  return { errors: undefined, code: extensions.code, message }
+function answered(status: number | undefined, body: { data?: unknown; errors?: readonly ErrorBody[] }): Answered {
+  const { message, extensions } = body.errors?.[0] ?? {}
+  return { status, data: body.data, code: extensions?.code, message }
 }
 
 export function sha256(text: string): string {
