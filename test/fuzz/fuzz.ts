@@ -51,24 +51,11 @@ export async function fuzzRound(
       if (problem !== undefined) found ??= report(problem, [index])
     }
   })
-  const { problem, index } = await processProblem(target, world)
+  const { problem: ended, log } = await target.settle()
+  const line = log.find(each => lineProblem(each, world.token) !== undefined)
+  const problem = ended ?? (line && lineProblem(line, world.token))
   if (problem === undefined) return found
-  return report(`${problem}\n${found ?? ''}`, index === undefined ? latest : [index])
-}
-
-/** The problem with the process, and the case that its log names, if any. */
-async function processProblem(
-  target: Target,
-  { token }: World,
-): Promise<{ readonly problem?: string; readonly index?: number }> {
-  const { state, log } = await target.settle()
-  if (state !== 'ready') return { problem: `the process is ${state}: ${target.stderr.slice(-1500)}` }
-  if (target.stderr !== '') return { problem: `a message on stderr: ${target.stderr.slice(0, 1500)}` }
-  for (const line of log) {
-    const problem = lineProblem(line, token)
-    if (problem === undefined) continue
-    const index = /"requestId":"case-(\d+)"/.exec(line)?.[1]
-    return { problem, ...(index !== undefined && { index: Number(index) }) }
-  }
-  return {}
+  // The log line of a request contains the number of its case.
+  const index = ended === undefined && /"requestId":"case-(\d+)"/.exec(line ?? '')?.[1]
+  return report(`${problem}\n${found ?? ''}`, index ? [Number(index)] : latest)
 }

@@ -4,15 +4,13 @@ import type { Case, Conversation, HttpRequest, RawBytes } from './cases.ts'
 import { converse, type Dialogue, sendRequest } from './send.ts'
 import { password } from './world.ts'
 
-export interface Attempt {
-  /** The problem with the answer of the server, if there is one. */
+interface Attempt {
   readonly problem: string | undefined
-  /** The status, or how the socket ended. */
   readonly outcome: string
 }
 
-/** Sends a case from this address, and judges what comes back. */
-export async function attempt(port: number, sent: Case, localAddress = '127.0.0.1'): Promise<Attempt> {
+/** Sends a case from this address. Returns the status or how the socket ended, and what is wrong with the answer. */
+export async function attempt(port: number, sent: Case, localAddress: string): Promise<Attempt> {
   try {
     if (sent.kind === 'conversation') {
       const dialogue = await converse(port, sent, localAddress)
@@ -21,7 +19,7 @@ export async function attempt(port: number, sent: Case, localAddress = '127.0.0.
     const answers = await sendRequest(port, sent, localAddress)
     return { problem: requestProblem(sent, answers), outcome: String(answers[0]?.status ?? 'no answer') }
   } catch (error) {
-    return { problem: error instanceof Error ? error.message : String(error), outcome: 'no answer' }
+    return { problem: String(error), outcome: 'no answer' }
   }
 }
 

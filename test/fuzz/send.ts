@@ -56,9 +56,7 @@ export interface Dialogue {
 /** Sends all messages, then a ping that must be answered, unless the server closes before. */
 export async function converse(port: number, conversation: Conversation, localAddress: string): Promise<Dialogue> {
   using connection = await RawConnection.open(port, localAddress)
-  connection.write(
-    Buffer.from(`${upgradeLines(Object.fromEntries(conversation.headers)).join('\r\n')}\r\n\r\n`, 'latin1'),
-  )
+  connection.write(`${upgradeLines(Object.fromEntries(conversation.headers)).join('\r\n')}\r\n\r\n`)
   const handshake = await connection.response()
   const frames = () => framesIn(Buffer.from(connection.unread, 'latin1'))
   const hears = (text: string) => frames().some(({ payload }) => payload.includes(text))

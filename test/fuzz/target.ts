@@ -8,36 +8,27 @@ import { type DuetProcess, serveDuet } from '../support/process.ts'
 import { metricOf, untilNoSocketIsLeft } from '../support/sockets.ts'
 import { waitUntil } from '../support/wait.ts'
 
-/** The state of a process. `silent` means that it runs but does not answer. */
-export type State = 'ready' | 'not ready' | 'silent' | 'ended'
-
 /** The service under test, as a separate process without rate limits. */
 export class Target implements AsyncDisposable {
-  readonly #database: TestDatabase
+  readonly #parts: AsyncDisposableStack
   readonly #process: DuetProcess
   readonly url: string
   readonly port: number
-  /** Its output since the last call. */
-  #printed = ''
+  /** How much of its output was looked at. */
+  #seen = 0
   #marks = 0
 
   static async start(kind: EngineKind): Promise<Target> {
     await using parts = new AsyncDisposableStack()
-    const database = parts.use(await kind.create())
-    const duet = parts.use(serve(database))
-    const target = new Target(database, duet, await duet.address())
-    parts.move()
-    return target
+    const duet = serve(parts.use(await kind.create()))
+    return new Target(parts.use(duet), await duet.address(), parts.move())
   }
 
-  private constructor(database: TestDatabase, duet: DuetProcess, { url, port }: { url: string; port: number }) {
-    this.#database = database
+  private constructor(duet: DuetProcess, { url, port }: { url: string; port: number }, parts: AsyncDisposableStack) {
     this.#process = duet
+    this.#parts = parts
     this.url = url
     this.port = port
-    duet.child.stdout?.on('data', text => {
-      this.#printed += text
-    })
   }
 
   get #hasEnded(): boolean {
@@ -45,38 +36,36 @@ export class Target implements AsyncDisposable {
     return exitCode !== null || signalCode !== null
   }
 
-  /** Warnings of Node, or the message of an unexpected exit. */
-  get stderr(): string {
-    return this.#process.stderr
-  }
-
-  /** The state of the process, and its log lines since the last call. */
-  async settle(): Promise<{ readonly state: State; readonly log: readonly string[] }> {
+  /** The problem with the process, if there is one, and its log lines since the last call. */
+  async settle(): Promise<{ readonly problem: string | undefined; readonly log: readonly string[] }> {
     const id = `mark-${++this.#marks}`
-    const state = await this.#state(id)
-    if (state === 'ready') await waitUntil(() => this.#printed.includes(`"requestId":"${id}"`) || this.#hasEnded)
-    const log = this.#printed.split('\n').filter(line => line.startsWith('{'))
-    this.#printed = ''
-    return { state: this.#hasEnded ? 'ended' : state, log }
+    const problem = await this.#problem(id)
+    const printed = () => this.#process.stdout.slice(this.#seen)
+    if (problem === undefined) await waitUntil(() => printed().includes(`"requestId":"${id}"`) || this.#hasEnded)
+    const log = printed()
+    this.#seen += log.length
+    return { problem, log: log.split('\n').filter(line => line.startsWith('{')) }
   }
 
-  async #state(id: string): Promise<State> {
+  async #problem(id: string): Promise<string | undefined> {
+    const { stderr } = this.#process // warnings of Node, or the message of an unexpected exit
     try {
       const { status } = await ask(`${this.url}/health/ready`, { headers: { 'x-request-id': id } })
-      return status === 200 ? 'ready' : 'not ready'
+      if (status !== 200) return `the process is not ready: ${stderr}`
+      return stderr === '' ? undefined : `a message on stderr: ${stderr.slice(0, 1500)}`
     } catch (error) {
-      if (error instanceof AssertionError) return 'silent' // no answer in time
+      if (error instanceof AssertionError) return `the process runs, but does not answer: ${stderr}`
       await waitUntil(() => this.#hasEnded)
-      return 'ended'
+      return `the process has ended: ${stderr.slice(-1500)}`
     }
   }
 
   /** Bytes in use without connections and after garbage collection. */
   async heapBytes(): Promise<number> {
     await this.untilIdle()
-    this.#printed = ''
+    const from = this.#process.stdout.length
     this.#process.child.kill('SIGWINCH')
-    const probe = () => /^\{"heapProbe":(\d+)\}$/m.exec(this.#printed)?.[1]
+    const probe = () => /^\{"heapProbe":(\d+)\}$/m.exec(this.#process.stdout.slice(from))?.[1]
     await waitUntil(() => probe() !== undefined)
     return Number(probe())
   }
@@ -91,9 +80,8 @@ export class Target implements AsyncDisposable {
     return metricOf(this, 'process_open_fds')
   }
 
-  async [Symbol.asyncDispose](): Promise<void> {
-    await this.#process[Symbol.asyncDispose]()
-    await this.#database[Symbol.asyncDispose]()
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.#parts.disposeAsync()
   }
 }
 

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { query } from '../support/graphql.ts'
+import { read } from '../support/graphql.ts'
 import { ask, postJson } from '../support/http.ts'
 import { tokenOf } from '../support/logins.ts'
 import type { Random } from './values.ts'
@@ -17,46 +17,21 @@ export interface World {
 
 /** Creates a user with some data to read, change and delete. */
 export async function createTestData(url: string, round: number): Promise<World> {
-  const id = firstId + 2 * round
+  const id = 900_000 + 2 * round
   const token = await join(url, id)
   const items = [{ name: 'Gear', quantity: 2, price: 5 }]
   for (const _ of ['to pay', 'to cancel']) {
     const order = await postJson(`${url}/users/${id}/orders`, JSON.stringify({ items }))
     assert.equal(order.status, 201, order.body)
   }
-  const text =
-    'mutation { a: createPost(title: "A", content: "B") { id } b: createPost(title: "C", content: "D") { id } }'
-  const posts = await query({ url }, text, { token })
-  assert.equal(posts.status, 200, posts.body)
-  const comment = `mutation { addComment(postId: "${JSON.parse(posts.body).data.a.id}", text: "E") { id } }`
-  assert.equal((await query({ url }, comment, { token })).status, 200)
-  const spareToken = await join(url, id + 1)
-  return worldOf(round, token, spareToken)
-}
-
-/** Creates a user and logs in. */
-async function join(url: string, id: number): Promise<string> {
-  const login = loginOf(id)
-  const body = JSON.stringify({ name: 'Fuzz', ...login })
-  const created = await ask(`${url}/users/${id}`, { method: 'PUT', headers: json, body })
-  assert.equal(created.status, 201, created.body)
-  return await tokenOf(url, login.email, login.password)
-}
-
-function loginOf(id: number): World['login'] {
-  return { email: `fuzz-${id}@example.com`, password }
-}
-
-const json = { 'content-type': 'application/json' }
-/** A text that must not appear in the log. */
-export const password = 'fuzz-password-of-somebody'
-const firstId = 900_000
-
-export function worldOf(round: number, token: string, spareToken = token): World {
+  const create = (name: string) => `${name}: createPost(title: "A", content: "B") { id }`
+  const text = `mutation { ${create('a')} ${create('b')} }`
+  const { a } = await read<{ a: { id: string } }>({ url }, text, { token })
+  await read({ url }, `mutation { addComment(postId: "${a.id}", text: "E") { id } }`, { token })
   return {
     token,
-    spareToken,
-    login: loginOf(firstId + 2 * round),
+    spareToken: await join(url, id + 1),
+    login: loginOf(id),
     idFor: (path, random) => {
       if (path.startsWith('/users')) return random.chance(0.2) ? random.between(1, 5) : random.between(800_001, 800_004)
       const latest = latestOf(path, round)
@@ -65,6 +40,23 @@ export function worldOf(round: number, token: string, spareToken = token): World
     },
   }
 }
+
+/** Creates a user and logs in. */
+async function join(url: string, id: number): Promise<string> {
+  const login = loginOf(id)
+  const body = JSON.stringify({ name: 'Fuzz', ...login })
+  const headers = { 'content-type': 'application/json' }
+  const created = await ask(`${url}/users/${id}`, { method: 'PUT', headers, body })
+  assert.equal(created.status, 201, created.body)
+  return await tokenOf(url, login.email, login.password)
+}
+
+function loginOf(id: number): World['login'] {
+  return { email: `fuzz-${id}@example.com`, password }
+}
+
+/** A text that must not appear in the log. */
+export const password = 'fuzz-password-of-somebody'
 
 /** An estimate of the latest id: demo data, the initial data of each round, and rows that its requests create. */
 function latestOf(path: string, round: number): number {

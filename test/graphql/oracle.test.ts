@@ -35,13 +35,13 @@ for (const kind of engineKinds) {
   describe(`A query on ${kind.name}`, { skip: kind.skip }, () => {
     it('R-GQL-2, R-GQL-9, R-GQL-13, R-GQL-14, R-GQL-23, R-GQL-25: gets the same answer as from graphql-js, with the keys in the same order', async t => {
       await using stage = await Stage.open(kind)
-      const tally: Tally = { compared: 0, refused: 0, longest: 0 }
+      const tally = { compared: 0, refused: 0, longest: 0 }
       for (const [at, size] of sizes.entries()) {
         const data = someData(size, at)
         await stage.insert(data)
         await fc.assert(
           fc.asyncProperty(anyQuery(data), fc.boolean(), (operation, isKnown) =>
-            compare(newService(stage), operation, data, isKnown ? firstUser(data) : 424_242, tally),
+            compare(newService(stage), operation, data, isKnown ? (data.users[0]?.id ?? 1) : 424_242, tally),
           ),
           { numRuns: runsPerSize, seed: seed + at },
         )
@@ -83,11 +83,8 @@ describe('An operation on either engine', () => {
   // Each variable has a default, so it is allowed where a value is required. Then null is sent.
   const nulls: Readonly<Record<string, string>> = {
     'a title': 'mutation ($v: String = "a") { createPost(title: $v, content: "b") { title } }',
-    'the text of a comment': 'mutation ($v: String = "a") { addComment(postId: 1, text: $v) { text } }',
     'the id of a post to like': 'mutation ($v: ID = "1") { likePost(id: $v) { id } }',
-    'the id of a post to delete': 'mutation ($v: ID = "1") { deletePost(id: $v) }',
     'the id of a user': 'query ($v: ID = "1") { user(id: $v) { name } }',
-    'the id of a post': 'query ($v: ID = "1") { post(id: $v) { title } }',
     'what is to be skipped': 'query ($v: Boolean = true) { posts { id title @skip(if: $v) } }',
     'what is to be included': 'query ($v: Boolean = true) { posts { id title @include(if: $v) } }',
   }
@@ -104,12 +101,6 @@ describe('An operation on either engine', () => {
   })
 })
 
-interface Tally {
-  compared: number
-  refused: number
-  longest: number
-}
-
 function someData(size: DataSize, at = 0): Data {
   const [data] = fc.sample(datas(size), { seed: seed + at, numRuns: 1 })
   return data ?? assert.fail('no data')
@@ -120,18 +111,14 @@ function newService({ engine }: Stage): Service {
   return serviceOver(engine, { maxComplexity: 5000 })
 }
 
-function firstUser({ users: [first] }: Data): number {
-  return first?.id ?? 1
-}
-
 /** Repeats the operation with each set of variables, because its cached parts must work for all of them. */
 async function compare(
   service: Service,
   { text, variables }: Operation,
   data: Data,
   me: number,
-  tally: Tally,
-): Promise<void> {
+  tally: { compared: number; refused: number; longest: number },
+) {
   const root = new NaiveQuery(() => data, me)
   const answers = await Promise.all(variables.map(set => allowed(service(text, set, actorOf(me)))))
   for (const [at, answer] of answers.entries()) {
@@ -175,18 +162,13 @@ async function overHttp(t: TestContext): Promise<void> {
     // Fastify refuses every body with this key.
     if (byPost && Object.hasOwn(set, '__proto__')) return
     const response = await sent(text, set, byPost)
-    if (response.status === 400 && beyondLimits.has(codeIn(response.body))) return
+    if (response.status === 400 && beyondLimits.has(JSON.parse(response.body).errors[0].extensions.code)) return
     bodyOf(response)
     assert.equal(normalised(response.body), `{"data":${naiveAnswer(text, set, root)}}`)
     compared++
   })
   await fc.assert(property, { numRuns: inForm(20, 200), seed, endOnFailure: true })
   t.diagnostic(`seed ${seed}: ${compared} answers compared`)
-}
-
-function codeIn(body: string): string {
-  const { errors } = JSON.parse(body) as { errors?: readonly { extensions: { code: string } }[] }
-  return errors?.[0]?.extensions.code ?? ''
 }
 
 const actors: Readonly<Record<string, Actor>> = {

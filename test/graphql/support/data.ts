@@ -108,12 +108,7 @@ export function datas({ users, posts, comments, longest }: DataSize): fc.Arbitra
     { weight: 8, arbitrary: texts(longest) },
     { weight: 1, arbitrary: fc.constantFrom('x', '"', '\u0001', '漢').map(letter => letter.repeat(longest)) },
   )
-  const userRow = fc.record({
-    name: texts(320),
-    email: texts(320),
-    ...userOptions,
-    createdAt: instant,
-  })
+  const userRow = fc.record({ name: texts(320), email: texts(320), ...userOptions, createdAt: instant })
   const postRow = fc.record({
     by: author,
     title: texts(300),
@@ -160,27 +155,19 @@ export function insertsOf({ users, posts, comments }: Data, kind: TestDatabase['
     sql`delete from comments`,
     sql`delete from posts`,
     sql`delete from users`,
-    ...users.map(insertUser),
-    ...posts.map(({ id, authorId, title, content, likes, publishedAt, updatedAt = null }) => ({
-      text: `insert into posts (id, author_id, title, content, likes, published_at, updated_at)${own}
-             values ($1, $2, $3, $4, $5, $6, $7)`,
-      values: [id, authorId, title, content, likes, publishedAt, updatedAt],
-    })),
-    ...comments.map(({ id, postId, authorId, text, createdAt, updatedAt = null }) => ({
-      text: `insert into comments (id, post_id, author_id, text, created_at, updated_at)${own}
-             values ($1, $2, $3, $4, $5, $6)`,
-      values: [id, postId, authorId, text, createdAt, updatedAt],
-    })),
+    ...users.map(user => insertInto('users', { ...user, tokenMark: tokenVersionOf(user.id) })),
+    ...posts.map(post => insertInto('posts', post, own)),
+    ...comments.map(comment => insertInto('comments', comment, own)),
   ]
 }
 
 /** Inserts only the columns that have a value, so that it also works with an older schema. */
-function insertUser(user: UserRow): Statement {
-  const given = Object.entries({ ...user, tokenMark: tokenVersionOf(user.id) }).filter(([, value]) => value !== null)
+function insertInto(table: string, row: object, own = ''): Statement {
+  const given = Object.entries(row).filter(([, value]) => value !== null)
   const columns = given.map(([name]) => name.replaceAll(/[A-Z]/g, letter => `_${letter.toLowerCase()}`))
   const places = given.map((_, index) => `$${index + 1}`)
   return {
-    text: `insert into users (${columns.join(', ')}) values (${places.join(', ')})`,
+    text: `insert into ${table} (${columns.join(', ')})${own} values (${places.join(', ')})`,
     values: given.map(([, value]) => value),
   }
 }

@@ -213,13 +213,8 @@ export function anyQuery(data: Rows): fc.Arbitrary<Operation> {
 /** Several changes, some of which fail. `soon` are ids that may exist by then. */
 export function anyMutation(data: Rows, soon: readonly string[]): fc.Arbitrary<Operation> {
   const ids = data.posts.map(({ id }) => String(id))
-  const options = { ids: [...ids, ...ids, ...ids, ...ids, ...soon, ...impossibleIds.slice(0, 2)] }
-  return flatRaw.map(raw => new Writer(raw, data, options).operation('Mutation'))
-}
-
-interface WriterOptions {
-  /** Ids to choose from. */
-  readonly ids?: readonly string[]
+  const known = [...ids, ...ids, ...ids, ...ids, ...soon, ...impossibleIds.slice(0, 2)]
+  return flatRaw.map(raw => new Writer(raw, data, known).operation('Mutation'))
 }
 
 interface Place {
@@ -255,7 +250,8 @@ class Writer {
   readonly #variables = new Map<string, Variable>()
   #root: Root = 'Query'
 
-  constructor(raw: RawOperation, { users, posts, comments }: Rows, { ids }: WriterOptions = {}) {
+  /** With these ids to choose from, or with those of all posts and users. */
+  constructor(raw: RawOperation, { users, posts, comments }: Rows, ids?: readonly string[]) {
     this.#raw = raw
     const known = [...posts, ...users].map(({ id }) => String(id))
     const further = ['1', '3', '7', '12', String(Number.MAX_SAFE_INTEGER)]
