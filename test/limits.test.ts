@@ -28,7 +28,7 @@ const tests: Readonly<Record<string, string | readonly string[]>> = {
     'http/connections: the timeouts of the app: 10 s for the headers, 30 s for a request, 72 s between two requests',
   'headers, and parts of them that are read': [
     'http/connections: what is doubtful or too large is refused with its status',
-    'graphql/accept: an Accept header of more than 2,048 characters counts as none',
+    'graphql/http: an Accept header of more than 2,048 characters counts as none',
     'http/origins: a preflight allows the headers that it asks for, and otherwise those that the service reads',
     'http/errors: an id of the client that is unusual, or sent twice, is replaced by a new one, and not logged',
   ],

@@ -54,12 +54,10 @@ export function framesOf(step: Exclude<Step, 'reset'>): Buffer {
 /** A case in a form that a person can read and copy into a test. A repeated text is written once. */
 export function show(shown: Case): string {
   const text = (bytes: Buffer) => bytes.toString('latin1')
+  const stepShown = (step: Step) => (typeof step === 'object' && 'frames' in step ? text(step.frames) : step)
   const told =
     shown.kind === 'conversation'
-      ? [
-          shown.headers,
-          ...shown.steps.map(step => (typeof step === 'object' && 'frames' in step ? text(step.frames) : step)),
-        ]
+      ? [shown.headers, ...shown.steps.map(stepShown)]
       : text(shown.kind === 'request' ? bytesOf(shown) : shown.bytes)
   const repeated = /(.{1,8}?)\1{15,}/gs
   return JSON.stringify(told).replaceAll(repeated, (whole, unit) => `⟨${unit} × ${whole.length / unit.length}⟩`)

@@ -71,10 +71,8 @@ function graphql(kind: OperationKind, method: 'POST' | 'GET'): Template {
     const headers = usualHeaders(random, world.token)
     const name = `${kind} by ${method} /graphql`
     if (method === 'POST') return request(name, method, '/graphql', headers, operation)
-    const parameters = Object.entries(operation).map(([member, value]) => [
-      member,
-      typeof value === 'string' ? value : JSON.stringify(value ?? {}),
-    ])
+    const text = (value: unknown) => (typeof value === 'string' ? value : JSON.stringify(value ?? {}))
+    const parameters = Object.entries(operation).map(([member, value]) => [member, text(value)])
     return request(name, method, `/graphql?${new URLSearchParams(Object.fromEntries(parameters))}`, headers)
   }
 }
@@ -108,15 +106,11 @@ function sometimesByHash(operation: { readonly query: string }, random: Random):
   return random.chance(0.5) ? named : { ...named, query: '' }
 }
 
-function page(target: string): Template {
-  return (random, world) => {
-    const headers = [...usualHeaders(random, world.token), ['Accept', 'text/html'] as const]
-    return request(`GET ${target}`, 'GET', target, headers)
-  }
+const pages = ['/', '/docs', '/openapi.json', '/graphql', '/graphiql/start.js', '/console', '/nowhere']
+const anyPage: Template = (random, world) => {
+  const target = random.pick(pages)
+  return request(`GET ${target}`, 'GET', target, [...usualHeaders(random, world.token), ['Accept', 'text/html']])
 }
-
-const pages = ['/', '/docs', '/openapi.json', '/graphql', '/graphiql/start.js', '/console', '/nowhere'].map(page)
-const anyPage: Template = (random, world) => random.pick(pages)(random, world)
 
 const others: readonly Template[] = [
   ...Array.from({ length: 4 }, () => graphql('query', 'POST')),

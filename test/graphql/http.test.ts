@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { DatabaseSync } from 'node:sqlite'
 import { before, describe, it, test } from 'node:test'
 import { serverAudits } from 'graphql-http'
+import { preferredType } from '../../src/http/accept.ts'
 import { execute } from '../faults/execute.ts'
 import { startTestApp, startTestAppOn } from '../support/app.ts'
 import { sqlite } from '../support/engines.ts'
@@ -12,8 +13,9 @@ import { createMember, type Member } from '../support/rest.ts'
 import { shared } from '../support/shared.ts'
 import { impatient, waitUntil, within } from '../support/wait.ts'
 
-const json = 'application/json; charset=utf-8'
-const modern = 'application/graphql-response+json; charset=utf-8'
+const json = 'application/json'
+const modern = 'application/graphql-response+json'
+const page = 'text/html'
 
 describe('GraphQL over HTTP', () => {
   const app = shared(() => startTestAppOn(sqlite, { RATE_LIMIT_MAX: '0' }))
@@ -31,6 +33,7 @@ describe('GraphQL over HTTP', () => {
     '"{ __typename }"': /must be a JSON object/,
     '[{"query":"{ __typename }"}]': /must be a JSON object/, // there is no batching
     '{}': /^query must be a string/,
+    '{"query":null}': /^query must be a string/,
     '{"Query":"{ __typename }"}': /^query must be a string/,
     '{"query":"{ __typename }","variables":"x"}': /^variables must be an object/,
     '{"query":"{ __typename }","variables":[]}': /^variables must be an object/,
@@ -121,13 +124,7 @@ describe('GraphQL over HTTP', () => {
       assertRefused(response, 400, 'BAD_REQUEST', 'Subscriptions run over WebSocket.')
   })
 
-  const accepted: Readonly<Record<string, string>> = {
-    '*/*': json,
-    'application/json': json,
-    'application/graphql-response+json': modern,
-    'application/json;q=0.5, application/graphql-response+json': modern,
-    'image/png': json,
-  }
+  const accepted = { '*/*': json, [modern]: modern, [`${json};q=0.5, ${modern}`]: modern, 'image/png': json }
 
   it('the answer has the type that Accept prefers, for data and for errors', async () => {
     for (const [accept, type] of Object.entries(accepted)) {
@@ -143,7 +140,7 @@ describe('GraphQL over HTTP', () => {
       ]
       const statuses = answers.map(({ status }) => status)
       assert.deepEqual(statuses, [200, 200, 400, 401, 401, 400, 200, 405])
-      for (const { headers } of answers) assert.equal(headers.get('content-type'), type, accept)
+      for (const { headers } of answers) assert.equal(headers.get('content-type'), `${type}; charset=utf-8`)
     }
   })
 
@@ -231,4 +228,44 @@ test('an internal error is answered 500 with errors, without data and without it
     assert.match(JSON.stringify(line), /no such table: comments/, 'the log contains the cause')
   }
   assert.deepEqual(await read(app, '{ posts { title } }'), { posts: [{ title: 'T' }] })
+})
+
+/** What is preferred of JSON, the newer type of GraphQL and a page. */
+const preferences: readonly (readonly [accept: string | undefined, preferred: string | undefined])[] = [
+  [undefined, json],
+  ['*/*', json],
+  ['application/*', json],
+  ['text/*', page],
+  [`${modern}, ${json}`, json],
+  [`${modern}, ${json};q=0.9`, modern],
+  [`${json}; q=0.1 , ${modern} ; Q=0.2`, modern],
+  [`${json};charset=utf-8;q=0.5, ${modern};charset=utf-8`, modern],
+  [json.toUpperCase(), json],
+  [`*/*, ${json};q=0`, modern],
+  [`*/*;q=0.1, ${page}`, page],
+  [`application/*;q=0.2, ${modern};q=0.1`, json],
+  // The headers that browsers send for a page, and for a request of a script.
+  ['text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,*/*;q=0.8', page],
+  ['*/*,text/html', page],
+  [`${modern}, */*`, modern],
+  [`${page}, ${json}`, json],
+  [`${page}, application/*`, page],
+  [`${page};q=0.9, */*`, json],
+  ['application/json, text/plain, */*', json],
+  ['image/png', undefined],
+  [`${json};q=0`, undefined],
+  [`${json};q=nonsense`, undefined],
+  ['', undefined],
+  [';;;', undefined],
+]
+
+test('an Accept header prefers the type of the greatest quality, among equals the first of ours, or nothing', () => {
+  for (const [accept, preferred] of preferences)
+    assert.equal(preferredType(accept, [json, modern, page]), preferred, accept)
+})
+
+test('an Accept header of more than 2,048 characters counts as none', () => {
+  const longest = `${page}${' '.repeat(2048 - page.length)}`
+  assert.equal(preferredType(longest, [json, page]), page)
+  assert.equal(preferredType(`${longest} `, [json, page]), json)
 })
