@@ -1,27 +1,17 @@
 import assert from 'node:assert/strict'
-import { once } from 'node:events'
 import { chmodSync } from 'node:fs'
-import type { IncomingMessage } from 'node:http'
-import { request } from 'node:https'
-import { text } from 'node:stream/consumers'
 import { describe, it, test } from 'node:test'
 import { Nginx, nginxMissing } from '../../deploy/nginx.ts'
 import { startTestApp } from '../support/app.ts'
 import { temporaryFolder } from '../support/folder.ts'
 import { query } from '../support/graphql.ts'
+import { type Asked, ask as askAt } from '../support/http.ts'
 import { createMember } from '../support/rest.ts'
 import { shared } from '../support/shared.ts'
 import { SocketClient } from '../support/sockets.ts'
 
 const skip = nginxMissing() ?? false
 const settings = { TRUST_PROXY: '127.0.0.1', RATE_LIMIT_PATHS: '/', RATE_LIMIT_MAX: '20', METRICS_TOKEN: 'the-token' }
-
-interface Ask {
-  readonly method?: string
-  readonly headers?: Readonly<Record<string, string>>
-  readonly body?: string
-  readonly localAddress?: string
-}
 
 /** Two apps behind nginx, and a function that sends requests through it. */
 async function start() {
@@ -30,13 +20,7 @@ async function start() {
   chmodSync(folder.path, 0o711) // nginx runs as another user
   const apps = [parts.use(await startTestApp(settings)), parts.use(await startTestApp(settings))] as const
   const nginx = parts.use(await Nginx.start(folder.path, [apps[0].port, apps[1].port]))
-  const ask = async (path: string, { method = 'GET', headers = {}, body, localAddress }: Ask = {}) => {
-    const from = localAddress === undefined ? {} : { localAddress }
-    const asking = request(nginx.url + path, { method, headers, ca: nginx.certificate, agent: false, ...from })
-    asking.end(body)
-    const [answer] = (await once(asking, 'response')) as [IncomingMessage]
-    return { status: answer.statusCode, headers: answer.headers, body: await text(answer) }
-  }
+  const ask = (path: string, asked?: Asked) => askAt(nginx.url + path, { ca: nginx.certificate, ...asked })
   const all = parts.move()
   return { apps, nginx, ask, [Symbol.asyncDispose]: () => all.disposeAsync() }
 }
@@ -48,7 +32,7 @@ describe('deploy/nginx.conf, in front of two instances', { skip }, () => {
   it("serves Duet's answers over TLS, and hides the metrics, even from clients with the right token", async () => {
     const { status, headers, body } = await ask('/health/ready')
     assert.deepEqual([status, body], [200, '{"status":"ready"}'])
-    assert.ok(headers['strict-transport-security'] && headers['x-request-id'])
+    assert.ok(headers.has('strict-transport-security') && headers.has('x-request-id'))
     const metrics = await ask('/metrics', { headers: { authorization: 'Bearer the-token' } })
     assert.deepEqual([metrics.status, metrics.body], [404, '{"error":"Not found"}'])
   })
@@ -103,6 +87,6 @@ test('deploy/nginx.conf continues with one instance, uses one that is back at on
   }
   await again[Symbol.asyncDispose]()
   const { status, headers, body } = await ask('/users')
-  assert.deepEqual([status, headers['retry-after']], [503, '1'])
+  assert.deepEqual([status, headers.get('retry-after')], [503, '1'])
   assert.deepEqual(JSON.parse(body), { error: 'Service unavailable. Try again later.' })
 })

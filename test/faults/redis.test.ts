@@ -1,7 +1,5 @@
 import assert from 'node:assert/strict'
-import { once } from 'node:events'
-import { Agent, type IncomingMessage, request } from 'node:http'
-import { after, describe, it } from 'node:test'
+import { describe, it } from 'node:test'
 import { redis } from '../limits/limiters.ts'
 import { postgres } from '../support/engines.ts'
 import { onlyInFull } from '../support/form.ts'
@@ -9,7 +7,8 @@ import { ask } from '../support/http.ts'
 import { serveDuet } from '../support/process.ts'
 import { RedisServer } from '../support/redis.ts'
 import { shared } from '../support/shared.ts'
-import { waitUntil, within } from '../support/wait.ts'
+import { metricOf } from '../support/sockets.ts'
+import { waitUntil } from '../support/wait.ts'
 import { type Server, startTwo } from './instance.ts'
 import { runWorkers } from './payers.ts'
 
@@ -21,15 +20,10 @@ const limits = { RATE_LIMIT_MAX: '100', TRUST_PROXY: proxy, LOG_LEVEL: 'info' }
 describe('F9: limits that two servers share through Redis', { skip: redis.skip || postgres.skip }, () => {
   const server = shared(() => RedisServer.start())
   const database = shared(() => postgres.create())
-  const agent = new Agent({ keepAlive: true, maxSockets: 16 })
-  after(() => agent.destroy())
 
-  async function statusOf(instance: Server, localAddress: string, forwarded: string): Promise<number | undefined> {
+  async function statusOf({ url }: Server, localAddress: string, forwarded: string): Promise<number> {
     const headers = { 'x-forwarded-for': forwarded, forwarded: `for=${forwarded}` }
-    const asked = request(`${instance.url}/api/users`, { agent, localAddress, headers }).end()
-    const [response] = (await within(once(asked, 'response'), 'an answer')) as [IncomingMessage]
-    await once(response.resume(), 'end')
-    return response.statusCode
+    return (await ask(`${url}/api/users`, { localAddress, headers })).status
   }
 
   /** The number of requests of one client that each server accepts. All others must be refused with 429. */
@@ -57,8 +51,12 @@ describe('F9: limits that two servers share through Redis', { skip: redis.skip |
   }, async t => {
     await using parts = new AsyncDisposableStack()
     const instances = await startTwo(database, parts, { ...limits, REDIS_URL: server.url, REDIS_TIMEOUT_MS: '250' })
-    const others = new Map<number | undefined, number>()
+    const others = new Map<number, number>()
     const recoveries: number[] = []
+    const faults = [
+      [() => server.kill(), () => server.resume()],
+      [() => server.signal('SIGSTOP'), () => server.signal('SIGCONT')],
+    ] as const
     let going = true
     const served = runWorkers(8, async worker => {
       for (let n = worker; going; n = (n + 8) % 65_536) {
@@ -68,7 +66,7 @@ describe('F9: limits that two servers share through Redis', { skip: redis.skip |
     })
     try {
       for (let round = 0; round < 5; round++) {
-        for (const [fault, end] of faults(server)) {
+        for (const [fault, end] of faults) {
           await fault()
           const client = `192.0.2.${recoveries.length}`
           assert.deepEqual(await passed(instances, 150, proxy, () => client), [100, 100])
@@ -104,13 +102,6 @@ describe('F9: limits that two servers share through Redis', { skip: redis.skip |
   })
 })
 
-function faults(server: RedisServer): readonly (readonly [fault: () => unknown, end: () => unknown])[] {
-  return [
-    [() => server.kill(), () => server.resume()],
-    [() => server.signal('SIGSTOP'), () => server.signal('SIGCONT')],
-  ]
-}
-
-async function sharesLimits({ url }: Server): Promise<boolean> {
-  return (await ask(`${url}/metrics`)).body.includes('\nduet_redis_up 1\n')
+async function sharesLimits(app: Server): Promise<boolean> {
+  return (await metricOf(app, 'duet_redis_up')) === 1
 }

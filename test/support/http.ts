@@ -1,5 +1,6 @@
 import { once } from 'node:events'
 import { type IncomingMessage, request } from 'node:http'
+import { request as requestOverTls } from 'node:https'
 import { connect, type Socket } from 'node:net'
 import { brotliDecompressSync, gunzipSync } from 'node:zlib'
 import { within } from './wait.ts'
@@ -108,6 +109,8 @@ export interface Asked {
   readonly body?: string | Uint8Array
   /** Any of the addresses of this machine. */
   readonly localAddress?: string
+  /** The certificate to trust, for https. */
+  readonly ca?: string
 }
 
 /**
@@ -118,7 +121,7 @@ export function ask(url: string, asked: Asked = {}): Promise<RawResponse> {
   return within(askNow(url, asked), `an answer to ${asked.method ?? 'GET'} ${url.slice(0, 200)}`)
 }
 
-async function askNow(url: string, { method = 'GET', headers, body, localAddress }: Asked): Promise<RawResponse> {
+async function askNow(url: string, { method = 'GET', headers, body, localAddress, ca }: Asked): Promise<RawResponse> {
   const all = {
     accept: '*/*',
     'accept-encoding': 'gzip, deflate',
@@ -126,7 +129,8 @@ async function askNow(url: string, { method = 'GET', headers, body, localAddress
     ...headers,
     ...(body !== undefined && { 'content-length': Buffer.byteLength(body) }),
   }
-  const sent = request(url, { method, headers: all, joinDuplicateHeaders: true, localAddress })
+  const options = { method, headers: all, joinDuplicateHeaders: true, localAddress }
+  const sent = ca === undefined ? request(url, options) : requestOverTls(url, { ...options, ca })
   sent.on('error', () => {}) // after the answer it does not count, and before it the next line reports it
   sent.end(body)
   const [response]: IncomingMessage[] = await once(sent, 'response')
