@@ -6,7 +6,7 @@ import { inForm, onlyOneThread } from '../support/form.ts'
 import { ask } from '../support/http.ts'
 import { createOrder, createUser } from '../support/rest.ts'
 import { metricOf } from '../support/sockets.ts'
-import { assertSound, History, type Intent, judgeOn, summarise } from './history.ts'
+import { assertSound, History, type Intent } from './history.ts'
 import { Instance } from './instance.ts'
 import { attempt, runWorkers } from './payers.ts'
 
@@ -33,9 +33,7 @@ test('F7: five hundred requests with one key whose payment has to wait use one d
   assert.deepEqual([...new Set(others.statuses)].sort(), [200, 201])
   const [paid = '', ...different] = new Set(answers)
   assert.deepEqual([JSON.parse(paid).id, JSON.parse(paid).status, different], [id, 'shipped', []])
-  const verdict = await judgeOn(database, history)
-  t.diagnostic(summarise(verdict))
-  assertSound(verdict)
+  await assertSound(t, database, history)
   assert.deepEqual(instance.faults, [])
 })
 

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import type { TestContext } from 'node:test'
 import type { Engine } from '../../src/storage/engine.ts'
 import { sql } from '../../src/storage/sql.ts'
 import type { Verbs } from '../../src/storage/verb.ts'
@@ -137,18 +138,19 @@ async function judge(history: History, engine: Pick<Engine<Verbs>, 'read'>) {
   }
 }
 
-/** Every key has exactly one payment, every acknowledged id is the stored one, and nothing acknowledged is missing. */
-export function assertSound({ offences }: Verdict): void {
-  for (const [offence, keys] of Object.entries(offences)) assert.deepEqual(keys, [], offence)
-}
-
-/** A verdict in one line, for a test's diagnostics. */
-export function summarise({ acknowledged, replays, unknowns, unavailable, offences }: Verdict): string {
-  const { missing, double } = offences
-  return (
+/**
+ * Every key has exactly one payment, every acknowledged id is the stored one, and nothing acknowledged is missing. The
+ * verdict is also printed, in one line.
+ */
+export async function assertSound(t: TestContext, database: TestDatabase, history: History): Promise<Verdict> {
+  const verdict = await judgeOn(database, history)
+  const { acknowledged, replays, unknowns, unavailable, offences } = verdict
+  t.diagnostic(
     `${acknowledged} acknowledged, ${replays} replays, ${unknowns} unknown and ${unavailable} refused with 5xx retried, ` +
-    `${missing.length} missing, ${double.length} double`
+      `${offences.missing.length} missing, ${offences.double.length} double`,
   )
+  for (const [offence, keys] of Object.entries(offences)) assert.deepEqual(keys, [], offence)
+  return verdict
 }
 
 function isRefused(outcomes: readonly Outcome[]): boolean {

@@ -14,7 +14,7 @@ import { createMember } from '../support/rest.ts'
 import { SocketClient } from '../support/sockets.ts'
 import { waitUntil } from '../support/wait.ts'
 import { execute } from './execute.ts'
-import { assertSound, History, judgeOn, summarise } from './history.ts'
+import { assertSound, History } from './history.ts'
 import { startTwo } from './instance.ts'
 import { attempt, resolveUnknowns, runWorkers } from './payers.ts'
 import { startPgBouncer } from './proxies.ts'
@@ -73,9 +73,7 @@ describe('PgBouncer in transaction mode', { skip }, () => {
     const posts = await postsFrom(direct, first)
     await subscription.received(posts.length)
     assert.deepEqual(idsIn(subscription), posts)
-    const verdict = await judgeOn(direct, history)
-    t.diagnostic(summarise(verdict))
-    assertSound(verdict)
+    await assertSound(t, direct, history)
     for (const instance of [one, other]) {
       assert.deepEqual(instance.faults, [])
       assert.doesNotMatch(instance.output, preparedStatement)

@@ -11,53 +11,23 @@ import { Daemon } from '../support/daemon.ts'
 export async function startDatabaseProxy(servers: readonly URL[], parts: AsyncDisposableStack): Promise<Daemon> {
   const checks = await Promise.all(servers.map(server => serveRole(server, parts)))
   const lines = servers.map(({ host }, index) => `server s${index} ${host} check port ${checks[index]}`)
-  return parts.use(
-    await startHaproxy(
-      port => `
+  const configuration = (port: number) => `
 defaults
   mode tcp
   retries 0
-${timeouts}
+  timeout connect 1s
+  timeout client 10m
+  timeout server 10m
+  timeout check 1m
 listen primary
   bind 127.0.0.1:${port}
   option httpchk GET /primary
   default-server inter 250ms fall 1 rise 1 on-marked-down shutdown-sessions
   ${lines.join('\n  ')}
-`,
-    ),
-  )
-}
-
-/** HAProxy in front of instances of the service. It sends requests only to instances that are ready. */
-export function startLoadBalancer(ports: readonly number[]): Promise<Daemon> {
-  const lines = ports.map((port, index) => `server i${index} 127.0.0.1:${port} check`)
-  return startHaproxy(
-    port => `
-defaults
-  mode http
-${timeouts}
-  option redispatch 1
-listen service
-  bind 127.0.0.1:${port}
-  balance roundrobin
-  option httpchk GET /health/ready
-  default-server inter 100ms fall 1 rise 1
-  ${lines.join('\n  ')}
-`,
-  )
-}
-
-function startHaproxy(configuration: (port: number) => string): Promise<Daemon> {
-  const args = () => ['-db', '-f', 'haproxy.cfg']
+`
   const files = (_: string, port: number) => ({ 'haproxy.cfg': configuration(port) })
-  return Daemon.start({ program: 'haproxy', args, files })
+  return parts.use(await Daemon.start({ program: 'haproxy', args: () => ['-db', '-f', 'haproxy.cfg'], files }))
 }
-
-const timeouts = `
-  timeout connect 1s
-  timeout client 10m
-  timeout server 10m
-  timeout check 1m`
 
 /** Answers 200 while a server is a primary, else 503. Returns the port. */
 async function serveRole({ href }: URL, parts: AsyncDisposableStack): Promise<number> {

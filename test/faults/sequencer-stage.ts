@@ -6,6 +6,7 @@ import { askByFetch } from '../support/http.ts'
 import { freePort } from '../support/ports.ts'
 import type { PostgresServer } from '../support/postgres.ts'
 import { createMember } from '../support/rest.ts'
+import { executeOn } from '../support/templates.ts'
 import { testTimeoutMs, waitUntil, within } from '../support/wait.ts'
 import { Instance } from './instance.ts'
 import { runWorkers } from './payers.ts'
@@ -15,8 +16,8 @@ import { type Ends, Wire } from './wire.ts'
 /** One of the instances, behind its own wire, with a subscriber that reconnects and resumes. */
 interface Side {
   readonly sequencer: SequencerWire
-  readonly settings: Readonly<Record<string, string>>
-  readonly location: string
+  /** Starts its instance, again if it was killed. */
+  start(): Promise<Instance>
   instance: Instance
   /** The ids of the posts that the subscriber was told, and `gap` where it was told that events may be missing. */
   readonly told: string[]
@@ -34,21 +35,20 @@ export class Stage implements AsyncDisposable {
 
   static async on(server: PostgresServer, isFirstPooled: boolean, env = {}): Promise<Stage> {
     const parts = new AsyncDisposableStack()
-    const database = await newDatabase(server)
-    const start = async (isPooled = false): Promise<Side> => {
+    const name = `sequencer_${++databases}`
+    await executeOn(server.url, `create database ${name}`)
+    const database = server.url.replace(/\w+$/, name)
+    const startSide = async (isPooled = false): Promise<Side> => {
       const entrance = new URL(database)
       if (isPooled) entrance.port = String(parts.use(await startPgBouncer(new URL(server.url))).port)
-      const settings = { ...env, ...(isPooled && { DATABASE_POOLER: 'transaction' }) }
+      const settings = { ...env, ...(isPooled && { DATABASE_POOLER: 'transaction' }), PORT: String(await freePort()) }
       const wire = parts.use(await Wire.to(entrance))
-      const started = {
-        sequencer: new SequencerWire(wire),
-        location: wire.through(entrance.href),
-        settings: { ...settings, PORT: String(await freePort()) },
-      }
-      const instance = await startOne(started)
-      return { ...started, instance, ...subscribe(instance.url, parts) }
+      const sequencer = new SequencerWire(wire)
+      const start = () => Instance.start({ kind: 'postgres', location: wire.through(entrance.href) }, settings)
+      const instance = await start()
+      return { sequencer, start, instance, ...subscribe(instance.url, parts) }
     }
-    const [first, second] = [await start(isFirstPooled), await start()]
+    const [first, second] = [await startSide(isFirstPooled), await startSide()]
     const { token } = await createMember(first.instance)
     for (const { told } of [first, second]) await waitUntil(() => told.shift() === 'start')
     return new Stage(parts, database, token, first, second)
@@ -96,7 +96,7 @@ export class Stage implements AsyncDisposable {
     assert.ok(await this.isLocked())
     side.instance.kill()
     await side.instance[Symbol.asyncDispose]()
-    side.instance = await startOne(side)
+    side.instance = await side.start()
     side.retryNow()
   }
 
@@ -150,10 +150,6 @@ export class Stage implements AsyncDisposable {
   }
 }
 
-function startOne({ location, settings }: Pick<Side, 'location' | 'settings'>): Promise<Instance> {
-  return Instance.start({ kind: 'postgres', location }, settings)
-}
-
 function subscribe(url: string, parts: AsyncDisposableStack): Pick<Side, 'told' | 'retryNow'> {
   const duet = connect({ url })
   parts.defer(() => duet.close())
@@ -168,15 +164,6 @@ function subscribe(url: string, parts: AsyncDisposableStack): Pick<Side, 'told' 
     },
   )
   return { told, retryNow: () => live(duet).retryNow() }
-}
-
-async function newDatabase({ url }: PostgresServer): Promise<string> {
-  const client = new pg.Client({ connectionString: url })
-  await client.connect()
-  const name = `sequencer_${++databases}`
-  await client.query(`create database ${name}`)
-  await client.end()
-  return url.replace(/\w+$/, name)
 }
 
 let databases = 0
