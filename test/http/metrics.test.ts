@@ -11,7 +11,7 @@ import { version } from '../../src/http/pages/home.ts'
 import { startTestApp, startTestAppOn, startTestServer } from '../support/app.ts'
 import { engineKinds, postgres } from '../support/engines.ts'
 import { runs } from '../support/form.ts'
-import { ask, sendRaw } from '../support/http.ts'
+import { ask, type Served, sendRaw } from '../support/http.ts'
 import { newRedisDatabase, redisMissing } from '../support/redis.ts'
 import { assertRefusal } from '../support/refusal.ts'
 import { createMember, createUser } from '../support/rest.ts'
@@ -19,14 +19,8 @@ import { shared } from '../support/shared.ts'
 import { metricOf, SocketClient } from '../support/sockets.ts'
 import { waitUntil } from '../support/wait.ts'
 
-/** The value of one series, or `undefined` if there is none. */
-function series(text: string, name: string): number | undefined {
-  const line = text.split('\n').find(each => each.startsWith(`${name} `))
-  return line === undefined ? undefined : Number(line.slice(name.length + 1))
-}
-
-function counted(text: string, labels: string): number | undefined {
-  return series(text, `duet_http_request_seconds_count{${labels}}`)
+function counted(app: Served, labels: string): Promise<number> {
+  return metricOf(app, `duet_http_request_seconds_count{${labels}}`)
 }
 
 describe('The metrics of an app', () => {
@@ -36,23 +30,26 @@ describe('The metrics of an app', () => {
     for (let times = 0; times < 3; times++) await ask(`${app.url}/health/live?x=${times}`)
     await ask(`${app.url}/health/live`, { method: 'HEAD' })
     await ask(`${app.url}/health/live`, { method: 'DELETE' })
-    const { body, headers } = await ask(`${app.url}/metrics`)
+    const { headers } = await ask(`${app.url}/metrics`)
     assert.match(headers.get('content-type') ?? '', /^text\/plain; version=0\.0\.4/)
-    assert.equal(counted(body, 'method="GET",route="/health/live",status="200"'), 3)
-    assert.equal(counted(body, 'method="HEAD",route="/health/live",status="200"'), 1)
-    assert.equal(counted(body, 'method="DELETE",route="/health/live",status="405"'), 1)
+    assert.equal(await counted(app, 'method="GET",route="/health/live",status="200"'), 3)
+    assert.equal(await counted(app, 'method="HEAD",route="/health/live",status="200"'), 1)
+    assert.equal(await counted(app, 'method="DELETE",route="/health/live",status="405"'), 1)
   })
 
   it('tell of the store, the commits, the event loop and the process', async () => {
     for (let times = 0; times < 3; times++) await createUser(app)
     for (let times = 0; times < 3; times++) await ask(`${app.url}/users`)
-    const { body } = await ask(`${app.url}/metrics`)
-    assert.ok((series(body, 'duet_store_read_seconds_count') ?? 0) >= 3)
-    assert.notEqual(series(body, 'duet_store_write_seconds_count'), undefined)
-    assert.ok((series(body, 'duet_store_commit_verbs_count') ?? 0) >= 3)
-    assert.equal(series(body, 'duet_store_troubles_total'), 0)
-    const process = ['process_resident_memory_bytes', 'process_cpu_seconds_total']
-    for (const name of ['nodejs_eventloop_lag_p99_seconds', ...process]) assert.ok((series(body, name) ?? 0) > 0, name)
+    for (const name of ['duet_store_read_seconds_count', 'duet_store_commit_verbs_count'])
+      assert.ok((await metricOf(app, name)) >= 3, name)
+    assert.ok((await metricOf(app, 'duet_store_write_seconds_count')) >= 0)
+    assert.equal(await metricOf(app, 'duet_store_troubles_total'), 0)
+    for (const name of [
+      'nodejs_eventloop_lag_p99_seconds',
+      'process_resident_memory_bytes',
+      'process_cpu_seconds_total',
+    ])
+      assert.ok((await metricOf(app, name)) > 0, name)
   })
 
   it('unknown paths and unusual methods create no series of their own', async () => {
@@ -65,10 +62,10 @@ describe('The metrics of an app', () => {
     }
     const { body } = await ask(`${app.url}/metrics`)
     assert.doesNotMatch(body, new RegExp(`invented|malformed|%zz|"(${methods.join('|')})"`))
-    assert.equal(counted(body, 'method="GET",route="(none)",status="404"'), 20)
-    assert.equal(counted(body, 'method="GET",route="(none)",status="400"'), 1)
-    assert.equal(counted(body, 'method="(other)",route="/health/live",status="405"'), methods.length)
-    assert.equal(counted(body, 'method="(other)",route="(none)",status="404"'), methods.length)
+    assert.equal(await counted(app, 'method="GET",route="(none)",status="404"'), 20)
+    assert.equal(await counted(app, 'method="GET",route="(none)",status="400"'), 1)
+    assert.equal(await counted(app, 'method="(other)",route="/health/live",status="405"'), methods.length)
+    assert.equal(await counted(app, 'method="(other)",route="(none)",status="404"'), methods.length)
   })
 })
 
@@ -84,7 +81,7 @@ async function startSlow(collect?: () => Promise<Awaited<ReturnType<Metrics['ofT
 
 test('requests in flight are counted only until they are answered', async () => {
   await using server = await startSlow()
-  const inFlight = async () => series((await ask(`${server.url}/metrics`)).body, 'duet_http_requests_in_flight')
+  const inFlight = () => metricOf(server, 'duet_http_requests_in_flight')
   assert.equal(await inFlight(), 1) // this request itself
   const slow = [ask(`${server.url}/slow`), ask(`${server.url}/slow`)]
   await waitUntil(() => server.lifecycle.requestsInFlight === 2)
@@ -137,12 +134,11 @@ test('of several threads the delay of the event loop is the largest, and what co
     values: metric.values.map(({ value, labels }) => ({ value: value + 100, labels })),
   }))
   await using server = await startSlow(async () => [one, other])
-  const { body } = await ask(`${server.url}/metrics`)
   const own = (name: string) => one.find(metric => metric.name === name)?.values[0]?.value ?? Number.NaN
   for (const name of ['nodejs_eventloop_lag_p99_seconds', 'nodejs_eventloop_lag_mean_seconds'])
-    assert.equal(series(body, name), own(name) + 100, name)
-  assert.equal(series(body, 'process_start_time_seconds'), own('process_start_time_seconds'))
-  assert.equal(series(body, 'duet_events_delivered_total'), 100)
+    assert.equal(await metricOf(server, name), own(name) + 100, name)
+  assert.equal(await metricOf(server, 'process_start_time_seconds'), own('process_start_time_seconds'))
+  assert.equal(await metricOf(server, 'duet_events_delivered_total'), 100)
 })
 
 test('with METRICS_TOKEN set, the metrics need that token', async () => {
@@ -223,6 +219,6 @@ for (const kind of engineKinds) {
     for (const [name, labels] of found) assert.deepEqual(labels ?? told.get(name), told.get(name), name)
     const info = `version="${version}",node="${process.version}",engine="${kind.kind}"`
     assert.ok(text.includes(`duet_build_info{${info}} 1\n`), text)
-    assert.ok((series(text, 'duet_redis_seconds_count') ?? 0) > 0)
+    assert.ok((await metricOf(app, 'duet_redis_seconds_count')) > 0)
   })
 }

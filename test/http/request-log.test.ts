@@ -2,13 +2,14 @@ import assert from 'node:assert/strict'
 import { DatabaseSync } from 'node:sqlite'
 import { describe, it, test } from 'node:test'
 import { setTimeout as pause } from 'node:timers/promises'
-import pg from 'pg'
 import type { Wait } from '../../src/lib/waits.ts'
 import { execute } from '../faults/execute.ts'
+import { connectTo } from '../storage/transaction.ts'
 import { startTestApp, startTestAppOn, startTestServer } from '../support/app.ts'
 import { engineKinds, postgres, sqlite, type TestDatabase } from '../support/engines.ts'
 import { query, read } from '../support/graphql.ts'
 import { ask, RawConnection, type Served, sendRaw } from '../support/http.ts'
+import type { LogLine } from '../support/logs.ts'
 import { freePort } from '../support/ports.ts'
 import { serveDuet } from '../support/process.ts'
 import { RedisServer, redisMissing } from '../support/redis.ts'
@@ -70,11 +71,9 @@ test('a log line has a bounded length, whatever a client sends or an error conta
   }
 })
 
-type Line = Readonly<Record<string, unknown>>
-
 /** The lines about answers and operations, without what differs from run to run. */
-async function answered({ logs }: { logs: Line[] }, count: number): Promise<Line[]> {
-  const isOne = ({ msg }: Line) => msg === 'answered' || msg === 'operation ended'
+async function answered({ logs }: { logs: LogLine[] }, count: number): Promise<LogLine[]> {
+  const isOne = ({ msg }: LogLine) => msg === 'answered' || msg === 'operation ended'
   await waitUntil(() => logs.filter(isOne).length >= count)
   return logs.filter(isOne).map(({ time, ms, requestId, thread, level, ...rest }) => {
     assert.ok(typeof ms === 'number' && ms >= 0)
@@ -229,7 +228,11 @@ describe('the log', () => {
 })
 
 /** The line that `find` selects is a warning, and tells that it has waited for this longest. */
-async function assertWaited({ logs }: { logs: Line[] }, kind: Wait, find: (line: Line) => boolean): Promise<void> {
+async function assertWaited(
+  { logs }: { logs: LogLine[] },
+  kind: Wait,
+  find: (line: LogLine) => boolean,
+): Promise<void> {
   await waitUntil(() => logs.some(find))
   const { level, ms, waited, msg } = logs.find(find) ?? {}
   assert.equal(level, 40, String(msg))
@@ -311,8 +314,8 @@ describe('a slow request or operation is logged as a warning that tells what it 
 })
 
 /** Whether a request is being answered, beside the one that asks. */
-async function isInFlight({ url }: Served): Promise<boolean> {
-  return (await ask(`${url}/metrics`)).body.includes('requests_in_flight 2')
+async function isInFlight(app: Served): Promise<boolean> {
+  return (await metricOf(app, 'duet_http_requests_in_flight')) === 2
 }
 
 /** Another connection locks all posts. */
@@ -322,8 +325,7 @@ async function lockPosts({ kind, location }: TestDatabase) {
     file.exec('begin immediate')
     return { isAwaited: () => true, end: async () => file.close() }
   }
-  const client = new pg.Client(location)
-  await client.connect()
+  const client = await connectTo(location)
   await client.query('begin; select id from posts for update')
   const waiting = "select from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()"
   return { isAwaited: async () => (await client.query(waiting)).rowCount === 1, end: () => client.end() }
