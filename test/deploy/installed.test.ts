@@ -6,11 +6,12 @@ import { availableParallelism, userInfo } from 'node:os'
 import { basename, join } from 'node:path'
 import { test } from 'node:test'
 import { promisify } from 'node:util'
+import { postgres } from '../support/engines.ts'
 import { temporaryFolder } from '../support/folder.ts'
-import { notInQuick } from '../support/form.ts'
+import { notInQuick, onlyInFull } from '../support/form.ts'
 import { ask } from '../support/http.ts'
-import { logIn } from '../support/rest.ts'
-import { waitUntil } from '../support/wait.ts'
+import { bodyOf, logIn, pay } from '../support/rest.ts'
+import { waitUntil, within } from '../support/wait.ts'
 
 const root = join(import.meta.dirname, '..', '..')
 const read = (path: string) => readFileSync(join(root, path), 'utf8')
@@ -30,6 +31,7 @@ function installed(file: string, folder: string): string {
   return path
 }
 
+const run = promisify(execFile)
 const units = globSync('*.{service,timer}', { cwd: join(root, 'deploy') })
 const [, version = 0] = /^systemd (\d+)/.exec(String(spawnSync('systemd-analyze', ['--version']).stdout)) ?? []
 const withoutSystemd = Number(version) < 250 && 'systemd-analyze, 250 or newer, is not installed'
@@ -39,7 +41,6 @@ test('systemd accepts every unit, and calls what each may do little', {
 }, async () => {
   using folder = temporaryFolder()
   installed('duet', folder.path)
-  const run = promisify(execFile)
   const paths = units.map(unit => installed(unit, folder.path))
   const { stdout, stderr } = await run('systemd-analyze', ['verify', '--man=no', '--recursive-errors=yes', ...paths])
   assert.equal(stdout + stderr, '')
@@ -66,7 +67,6 @@ test('the service and a command from any folder read the same settings, whatever
   writeFileSync(join(folder.path, 'duet.env'), settings.join('\n'))
   const { PATH } = process.env
   const elsewhere = { cwd: '/', env: { PATH } }
-  const run = promisify(execFile)
 
   const service = spawn(duet, ['serve'], { ...elsewhere, stdio: ['ignore', 'pipe', 'inherit'] })
   const ended = once(service, 'exit')
@@ -117,3 +117,27 @@ for (const [name, { line, program }] of Object.entries(lines)) {
     assert.ok(Number.parseInt(started(''), 10) >= availableParallelism())
   })
 }
+
+test('npm run cluster serves one database from two instances, and Ctrl-C ends all of it', {
+  skip: postgres.skip || onlyInFull,
+}, async () => {
+  // A separate process group, which gets the signal as a whole, as from a terminal.
+  const child = spawn(process.execPath, [join(root, 'deploy', 'cluster.ts')], { cwd: root, detached: true })
+  let printed = ''
+  for (const stream of [child.stdout, child.stderr]) stream.setEncoding('utf8').on('data', text => (printed += text))
+  const ended = once(child, 'close')
+  try {
+    await waitUntil(() => printed.includes('Press Ctrl-C') || child.exitCode !== null)
+    const instances = Array.from(printed.matchAll(/^Instance: (\S+)$/gm), ([, url]) => url ?? '')
+    assert.equal(instances.length, 2, printed)
+    const [first, second] = instances.map(url => ({ url }))
+    assert.ok(first && second)
+    const paid = bodyOf<object>(await pay(first, 'once'), 201)
+    assert.deepEqual(bodyOf<object>(await pay(second, 'once')), paid)
+  } finally {
+    process.kill(-(child.pid ?? assert.fail()), 'SIGINT')
+  }
+  const [code] = await within(ended, () => `the end of the cluster, which has printed ${printed}`)
+  assert.equal(code, 0, printed)
+  // The runner checks at the end of each run that no process and no file is left.
+})
