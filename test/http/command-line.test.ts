@@ -43,22 +43,14 @@ describe('the command line', () => {
     await once(taken, 'listening')
     const { port } = taken.address() as AddressInfo
     const DATABASE_URL = `postgres://user:${secret}@localhost:1/x`
-    const more: readonly (readonly [Readonly<Record<string, string>>, RegExp])[] = [
-      [{ HOST: 'not a host' }, /^duet: HOST: /],
-      [{ TRUSTED_DOCUMENTS: 'no-such-file.json' }, /^duet: TRUSTED_DOCUMENTS: /],
-      [{ PUBLIC_DIR: 'package.json' }, /^duet: PUBLIC_DIR: /],
-      [
-        { DATABASE_URL: DATABASE_URL.replace('localhost', 'no..host'), TOKEN_KEYS: tokenKeys },
-        /^duet: DATABASE_URL: \S/,
-      ],
-    ]
     for (const [env, reason] of [
       [{ TOKEN_KEYS: `{"keys":[{"kty":"OKP","crv":"Ed25519","d":"${secret}"}]}` }, /^duet: TOKEN_KEYS: /],
       [{ PORT: String(port) }, /^duet: PORT: another program already listens on this address$/m],
       [{ DATABASE_URL, TOKEN_KEYS: tokenKeys }, /^duet: DATABASE_URL: \S/],
       [{ DATABASE_URL: `sqlite:${empty}/duet.db` }, /^duet: DATABASE_URL: /],
       [{ DATABASE_URL: `sqlite:${text}` }, /^duet: DATABASE_URL: /],
-      ...inForm([], more),
+      [{ HOST: 'not a host' }, /^duet: HOST: /],
+      [{ PUBLIC_DIR: 'package.json' }, /^duet: PUBLIC_DIR: /],
     ] as const) {
       await using duet = serveDuet(env)
       const line = refusalOf(await duet.outcome())
@@ -73,12 +65,10 @@ describe('the command line', () => {
     assert.equal((await ask(`${(await duet.address()).url}/health/ready`)).status, 200)
     assert.deepEqual(readdirSync(folder.path), ['data'])
     assertPrivate(join(folder.path, 'data'))
-    for (const command of inForm(['migrate'], ['migrate', 'seed'])) {
-      using other = temporaryFolder()
-      const env = { DATABASE_URL: `sqlite:${join(other.path, 'duet.db')}` }
-      assert.equal((await runDuet([command], { env })).code, 0)
-      assertPrivate(other.path)
-    }
+    using other = temporaryFolder()
+    const env = { DATABASE_URL: `sqlite:${join(other.path, 'duet.db')}` }
+    assert.equal((await runDuet(['migrate'], { env })).code, 0)
+    assertPrivate(other.path)
   })
 
   test('R-ERR-12: .env in the current folder is used, real environment variables override it, and SIGUSR2 turns maintenance off and on again', async () => {
@@ -143,8 +133,7 @@ describe('the command line', () => {
     using folder = temporaryFolder()
     const env = { DATABASE_URL: `sqlite:${join(folder.path, 'mistyped.db')}` }
     const copy = join(folder.path, 'copy.db')
-    const more = ['users create --email ann@example.com', 'users list']
-    for (const command of ['users set-role 1 admin', `backup ${copy}`, ...inForm([], more)]) {
+    for (const command of ['users list', 'users set-role 1 admin', `backup ${copy}`]) {
       const line = refusalOf(await runDuet(command.split(' '), { env }))
       assert.match(line, /^duet: DATABASE_URL: there is no database at .*mistyped\.db\n$/)
     }
@@ -212,12 +201,6 @@ test('a command that is unknown, or cannot be carried out, is refused with one l
   await using app = await startTestAppOn(sqlite)
   const env = { DATABASE_URL: `sqlite:${app.database.location}` }
   const ann = ['users', 'create', '--email', 'ann@example.com']
-  const more: readonly (readonly [readonly string[], RegExp])[] = [
-    [['users', 'create'], /usage: users create --email/],
-    [[...ann, '--name', 'Ann\u001b[2J'], /name must not contain control characters/],
-    [['users', 'set-role', 'nobody@example.com', 'admin'], /no user can log in with this e-mail/],
-    [['users', 'set-role', '1', 'root'], /the role must be member or admin/],
-  ]
   for (const [args, reason, input = ''] of [
     [['constructor'], /^duet: unknown command "constructor"/],
     [['migrate', 'now'], /^duet: usage: migrate;/],
@@ -228,15 +211,16 @@ test('a command that is unknown, or cannot be carried out, is refused with one l
     [['users', 'set-role', '4711', 'admin'], /there is no user with this id/],
     [['backup', '/no/folder/copy.db'], /folder\/copy\.db cannot be written: its folder does not exist\n$/],
     [['backup'], /^duet: BACKUP_DIR: set it, or name a file\n$/],
-    ...inForm([], more),
+    [[...ann, '--name', 'Ann\u001b[2J'], /name must not contain control characters/],
+    [['users', 'set-role', 'nobody@example.com', 'admin'], /no user can log in with this e-mail/],
   ] as const) {
     assert.match(refusalOf(await runDuet(args, { env, input })), reason)
   }
   assert.equal((await tryLogin(app.url)).status, 401)
 })
 
-const addUsers = (first: number, last: number) => `
-  with recursive numbers (id) as (values (${first}) union all select id + 1 from numbers where id < ${last})
+const thousandUsers = `
+  with recursive numbers (id) as (values (1) union all select id + 1 from numbers where id < 1000)
   insert into users (id, name, email, email_key, token_mark, created_at)
   select id, 'Ann', 'ann@example.com', 'ann@example.com', '', '2026-01-31T00:00:00.000Z' from numbers`
 
@@ -251,7 +235,7 @@ describe('duet backup', () => {
     copy = join(folder.path, 'copy.db')
     env = { DATABASE_URL: `sqlite:${database.location}` }
     using source = new DatabaseSync(database.location)
-    source.exec(addUsers(1, 1000))
+    source.exec(thousandUsers)
   })
   afterEach(async () => {
     folder[Symbol.dispose]()
@@ -328,13 +312,11 @@ describe('duet backup', () => {
       using holder = new DatabaseSync(database.location)
       holder.exec('pragma locking_mode = exclusive; begin immediate; delete from users where id = 1')
       await using duet = new DuetProcess(['backup', copy], { env })
-      await waitUntil(() => drafts().length === 1)
+      await waitUntil(() => readdirSync(folder.path).some(name => name.endsWith('.part')))
       duet.child.kill(signal)
       await duet.outcome()
       assert.equal(duet.child.signalCode, signal)
       assert.deepEqual(readdirSync(folder.path), [])
     })
   }
-
-  const drafts = () => readdirSync(folder.path).filter(name => name.endsWith('.part'))
 })

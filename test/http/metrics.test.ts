@@ -3,11 +3,11 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, it, test } from 'node:test'
 import fc from 'fast-check'
-import pg from 'pg'
 import prom, { Registry } from 'prom-client'
 import { Histogram } from '../../src/http/histogram.ts'
 import { Metrics, serveMetrics } from '../../src/http/metrics.ts'
 import { version } from '../../src/http/pages/home.ts'
+import { connectTo } from '../storage/transaction.ts'
 import { startTestApp, startTestAppOn, startTestServer } from '../support/app.ts'
 import { engineKinds, postgres } from '../support/engines.ts'
 import { runs } from '../support/form.ts'
@@ -115,8 +115,7 @@ test('connections to PostgreSQL in use, and reads and writes that wait for one, 
       return isExpected(inUse, await metricOf(app, 'duet_pool_waiting'))
     })
   await becomes((inUse, waiting) => inUse === 0 && waiting === 0)
-  const holder = new pg.Client({ connectionString: app.database.location })
-  await holder.connect()
+  const holder = await connectTo(app.database.location)
   await holder.query('begin; lock table users')
   const writes = [1, 2, 3].map(() => createUser(app))
   await becomes((inUse, waiting) => inUse > 0 && waiting === 2) // writes leave one of the connections to reads

@@ -21,11 +21,11 @@ import { examplesOf, type Operation, openApi, openApiFile, operations } from './
 const components = JSON.parse(JSON.stringify(openApi.components), (_key, value) =>
   value?.type === 'object' && value.properties !== undefined ? { ...value, additionalProperties: false } : value,
 )
-const ajv = new Ajv2020({ strict: false, allErrors: true, formats: { 'date-time': isInstant } })
-
-function isInstant(text: string): boolean {
-  return !Number.isNaN(Date.parse(text))
-}
+const ajv = new Ajv2020({
+  strict: false,
+  allErrors: true,
+  formats: { 'date-time': text => !Number.isNaN(Date.parse(text)) },
+})
 
 function operation(name: string): Operation {
   return operations.get(name) ?? assert.fail(`${name} is not documented`)
@@ -114,10 +114,6 @@ function withStatus(status: number): readonly string[] {
 
 function tagged(...tags: readonly string[]): readonly string[] {
   return [...operations].filter(([, operation]) => operation.tags.some(tag => tags.includes(tag))).map(([name]) => name)
-}
-
-function bodiesOf(name: string): readonly unknown[] {
-  return operation(name).bodies
 }
 
 test('/openapi.json is api/openapi.yaml, with the version of the package', async () => {
@@ -251,7 +247,7 @@ test('successful requests about users are answered as documented, and the exampl
   const check = checkOn(app)
   for (const path of ['/', '/health/live', '/health/ready', '/metrics', '/.well-known/jwks.json'])
     await check(`GET ${path}`, 200)
-  for (const body of bodiesOf('POST /tokens')) await check('POST /tokens', 200, { body })
+  for (const body of operation('POST /tokens').bodies) await check('POST /tokens', 200, { body })
   await check('POST /tokens', 200, { token: await logIn(app, 'grace@example.com') })
   await check('DELETE /tokens', 204, { token: await logIn(app, 'grace@example.com') })
   const token = await logIn(app, 'ada@example.com')
@@ -263,20 +259,20 @@ test('successful requests about users are answered as documented, and the exampl
     await check(name, 304, { token, headers: { 'if-none-match': '*' } })
   await check('GET /users/{id}', 200)
   await check('GET /users/{id}/role', 200, { token })
-  for (const body of bodiesOf('PUT /users/{id}/role'))
+  for (const body of operation('PUT /users/{id}/role').bodies)
     await check('PUT /users/{id}/role', 200, { token, id: '3', body })
-  for (const body of bodiesOf('PATCH /users/{id}')) await check('PATCH /users/{id}', 200, { body })
-  for (const body of bodiesOf('POST /users')) await check('POST /users', 201, { body })
+  for (const body of operation('PATCH /users/{id}').bodies) await check('PATCH /users/{id}', 200, { body })
+  for (const body of operation('POST /users').bodies) await check('POST /users', 201, { body })
   await check('DELETE /users/{id}', 204, { id: '7' })
-  for (const [index, body] of bodiesOf('PUT /users/{id}').entries()) {
+  for (const [index, body] of operation('PUT /users/{id}').bodies.entries()) {
     await check('PUT /users/{id}', 201, { body, id: String(100 + index) })
     await check('PUT /users/{id}', 200, { body, id: String(100 + index), token })
   }
-  for (const body of bodiesOf('POST /password-resets')) await check('POST /password-resets', 202, { body })
+  for (const body of operation('POST /password-resets').bodies) await check('POST /password-resets', 202, { body })
   for (const body of [{}, { email: 'ada' }]) await check('POST /password-resets', 400, { body })
   const id = await loggedSecret(app.logs, 'ada@example.com')
   for (const body of [{ password: 'short' }, '{']) await check('PUT /password-resets/{secret}', 400, { id, body })
-  const [body] = bodiesOf('PUT /password-resets/{secret}')
+  const [body] = operation('PUT /password-resets/{secret}').bodies
   for (const status of [204, 404]) await check('PUT /password-resets/{secret}', status, { id, body })
 })
 
@@ -289,7 +285,7 @@ test('successful orders and payments are answered as documented, and the example
   await check('GET /payments', 200, { query: '?sort=-id&limit=1' })
   const page = await check('GET /users/{id}/orders', 200, { query: '?limit=1&offset=1' })
   assert.match(page.headers.get('link') ?? '', /rel="prev"/)
-  for (const body of bodiesOf('POST /users/{id}/orders')) await check('POST /users/{id}/orders', 201, { body })
+  for (const body of operation('POST /users/{id}/orders').bodies) await check('POST /users/{id}/orders', 201, { body })
   for (const id of ['1', '2']) {
     await check('GET /orders/{id}', 200, { id })
     await check('GET /orders/{id}/items', 200, { id })
@@ -305,12 +301,12 @@ test('successful orders and payments are answered as documented, and the example
   const [, payment = ''] = /payments\/(\d+)/.exec(paid.headers.get('link') ?? '') ?? []
   await check('GET /payments/{id}', 200, { id: payment })
   await check('GET /payments/{id}', 304, { id: payment, headers: { 'if-none-match': '*' } })
-  for (const [index, body] of bodiesOf('POST /payments').entries()) {
+  for (const [index, body] of operation('POST /payments').bodies.entries()) {
     const made = await check('POST /payments', 201, { body, key: `key-${index}` })
     await check('POST /payments', 200, { body, key: `"key-${index}"` })
     await check('GET /payments/{id}', 200, { id: String(JSON.parse(made.body).id) })
   }
-  const { body } = await check('POST /users/{id}/orders', 201, { body: bodiesOf('POST /users/{id}/orders')[0] })
+  const { body } = await check('POST /users/{id}/orders', 201, { body: operation('POST /users/{id}/orders').bodies[0] })
   for (const id of [String(JSON.parse(body).id), '999']) await check('DELETE /orders/{id}', 204, { id })
   // Amounts that a validator must not divide in floating point.
   for (const amount of [0.01, 0.29, 0.57, 4.35, 1.1, 999_999_999_999.99, 1_000_000_000_000]) {
@@ -331,7 +327,7 @@ test('refused orders and payments are answered as documented', async () => {
     if (name.includes('{id}')) await check(name, 400, { id: '%zz' })
   }
   for (const name of operationsHere.filter(name => withStatus(404).includes(name))) {
-    const body = bodiesOf(name)[0]
+    const body = operation(name).bodies[0]
     await check(name, 404, { id: '999', body })
     if (!name.includes('/users/')) await check(name, 404, { id: '1', token: grace })
   }

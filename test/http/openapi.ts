@@ -28,7 +28,6 @@ export interface Answer {
 
 export interface Operation {
   readonly operationId: string
-  readonly security: readonly object[]
   readonly tags: readonly string[]
   readonly parameters: readonly Parameter[]
   /** The example bodies. */
