@@ -1,8 +1,6 @@
 import assert from 'node:assert/strict'
 import type { TestContext } from 'node:test'
-import type { Engine } from '../../src/storage/engine.ts'
 import { sql } from '../../src/storage/sql.ts'
-import type { Verbs } from '../../src/storage/verb.ts'
 import { catalogue } from '../../src/storage/verbs.ts'
 import { assertLedger } from '../rest/ledger.ts'
 import type { TestDatabase } from '../support/engines.ts'
@@ -85,18 +83,14 @@ export class History {
   }
 }
 
-export type Verdict = Awaited<ReturnType<typeof judge>>
+export type Verdict = Awaited<ReturnType<typeof judgeOn>>
 
-/** Compares a history with the tables. If every payment has its key, the whole ledger must be consistent too. */
-export async function judgeOn(database: TestDatabase, history: History): Promise<Verdict> {
+/**
+ * Compares a history with the tables, after every client has its answer. The offences are lists of keys that break a
+ * rule. If every payment has its key, the whole ledger must be consistent too.
+ */
+export async function judgeOn(database: TestDatabase, history: History) {
   await using engine = database.open(catalogue)
-  const verdict = await judge(history, engine)
-  if (verdict.offences.keyless.length === 0) await assertLedger(engine)
-  return verdict
-}
-
-/** Call it after every client has its answer. The offences are lists of keys that break a rule. */
-async function judge(history: History, engine: Pick<Engine<Verbs>, 'read'>) {
   const payments = await engine.read(sql`select id, amount_cents from payments order by id`)
   const stored = Map.groupBy(payments, ([, cents]) => cents)
   const claims = await engine.read(sql`select key, payment_id from idempotency_keys order by payment_id`)
@@ -111,7 +105,7 @@ async function judge(history: History, engine: Pick<Engine<Verbs>, 'read'>) {
   const attempts = judged.flatMap(({ outcomes }) => outcomes)
   const keysOf = (offends: (one: (typeof judged)[number]) => boolean) => judged.filter(offends).map(({ key }) => key)
   const asked = new Set<unknown>(judged.map(({ cents }) => cents))
-  return {
+  const verdict = {
     acknowledged: judged.filter(({ acknowledgements }) => acknowledgements.length > 0).length,
     replays: attempts.filter(attempt => attempt.kind === 'ok' && attempt.status === 200).length,
     unknowns: attempts.filter(({ kind }) => kind === 'unknown').length,
@@ -136,6 +130,8 @@ async function judge(history: History, engine: Pick<Engine<Verbs>, 'read'>) {
       strange: [...stored.keys()].filter(cents => !asked.has(cents)).map(String),
     },
   }
+  if (verdict.offences.keyless.length === 0) await assertLedger(engine)
+  return verdict
 }
 
 /**

@@ -47,27 +47,23 @@ function settingsOf({ kind, location }: Place, env: Env): Env {
 /** A process of the real program that serves a database, without a rate limit. */
 export class Instance implements AsyncDisposable {
   readonly url: string
-  /** Milliseconds from the start of the process until it was ready. */
-  readonly readyMs: number
   readonly #process: DuetProcess
 
   static async start(database: Place, env: Env = {}): Promise<Instance> {
-    const started = performance.now()
     const duet = serveDuet(settingsOf(database, env))
     try {
       const { url } = await duet.address()
       assert.equal((await ask(`${url}/health/ready`)).status, 200)
-      return new Instance(duet, url, performance.now() - started)
+      return new Instance(duet, url)
     } catch (error) {
       await duet[Symbol.asyncDispose]()
       throw error
     }
   }
 
-  private constructor(duet: DuetProcess, url: string, readyMs: number) {
+  private constructor(duet: DuetProcess, url: string) {
     this.#process = duet
     this.url = url
-    this.readyMs = readyMs
   }
 
   /** The log lines of internal errors, which have level 50. */

@@ -30,9 +30,8 @@ const backUpSqlite: Drill = async ({ location }, parts) => {
   const path = join(parts.use(temporaryFolder()).path, 'duet.db')
   const { code, stderr } = await runDuet(['backup', path], { env: { DATABASE_URL: `sqlite:${location}` } })
   assert.equal(code, 0, stderr)
-  const copy = new DatabaseSync(path)
+  using copy = new DatabaseSync(path)
   assert.deepEqual({ ...copy.prepare('pragma integrity_check').get() }, { integrity_check: 'ok' })
-  copy.close()
   return sqliteAt(path)
 }
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { setTimeout as delay } from 'node:timers/promises'
-import pg from 'pg'
 import { connect, live } from '../../client/src/index.ts'
+import { connectTo } from '../storage/transaction.ts'
 import { askByFetch } from '../support/http.ts'
 import { freePort } from '../support/ports.ts'
 import type { PostgresServer } from '../support/postgres.ts'
@@ -25,99 +25,86 @@ interface Side {
 }
 
 /** Two instances on a new database. The first one may connect through PgBouncer. */
-export class Stage implements AsyncDisposable {
-  readonly #parts: AsyncDisposableStack
-  readonly #database: string
-  readonly #token: string
-  readonly sides: readonly [first: Side, second: Side]
+export async function startStage(server: PostgresServer, isFirstPooled: boolean, env = {}) {
+  const parts = new AsyncDisposableStack()
+  const name = `sequencer_${++databases}`
+  await executeOn(server.url, `create database ${name}`)
+  const database = server.url.replace(/\w+$/, name)
+  const startSide = async (isPooled = false): Promise<Side> => {
+    const entrance = new URL(database)
+    if (isPooled) entrance.port = String(parts.use(await startPgBouncer(new URL(server.url))).port)
+    const settings = { ...env, ...(isPooled && { DATABASE_POOLER: 'transaction' }), PORT: String(await freePort()) }
+    const wire = parts.use(await Wire.to(entrance))
+    const sequencer = new SequencerWire(wire)
+    const start = () => Instance.start({ kind: 'postgres', location: wire.through(entrance.href) }, settings)
+    const instance = await start()
+    return { sequencer, start, instance, ...subscribe(instance.url, parts) }
+  }
+  const sides = [await startSide(isFirstPooled), await startSide()] as const
+  const { token } = await createMember(sides[0].instance)
+  for (const { told } of sides) await waitUntil(() => told.shift() === 'start')
+
   /** The ids of the posts whose writing was answered. */
-  readonly answered: string[] = []
-
-  static async on(server: PostgresServer, isFirstPooled: boolean, env = {}): Promise<Stage> {
-    const parts = new AsyncDisposableStack()
-    const name = `sequencer_${++databases}`
-    await executeOn(server.url, `create database ${name}`)
-    const database = server.url.replace(/\w+$/, name)
-    const startSide = async (isPooled = false): Promise<Side> => {
-      const entrance = new URL(database)
-      if (isPooled) entrance.port = String(parts.use(await startPgBouncer(new URL(server.url))).port)
-      const settings = { ...env, ...(isPooled && { DATABASE_POOLER: 'transaction' }), PORT: String(await freePort()) }
-      const wire = parts.use(await Wire.to(entrance))
-      const sequencer = new SequencerWire(wire)
-      const start = () => Instance.start({ kind: 'postgres', location: wire.through(entrance.href) }, settings)
-      const instance = await start()
-      return { sequencer, start, instance, ...subscribe(instance.url, parts) }
-    }
-    const [first, second] = [await startSide(isFirstPooled), await startSide()]
-    const { token } = await createMember(first.instance)
-    for (const { told } of [first, second]) await waitUntil(() => told.shift() === 'start')
-    return new Stage(parts, database, token, first, second)
+  const answered: string[] = []
+  const fields = Array.from({ length: 5 }, (_, n) => `p${n}: createPost(title: "T", content: "C") { id }`)
+  const request = {
+    method: 'POST',
+    headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ query: `mutation { ${fields} }` }),
   }
-
-  private constructor(parts: AsyncDisposableStack, database: string, token: string, first: Side, second: Side) {
-    this.#parts = parts
-    this.#database = database
-    this.#token = token
-    this.sides = [first, second]
-  }
-
-  /** Transactions of other programs that have written something, in this database and in another one. */
-  async openTransactions(): Promise<void> {
-    for (const location of [this.#database, this.#database.replace(/\w+$/, 'postgres')]) {
-      const client = new pg.Client({ connectionString: location })
-      client.on('error', () => {}) // PostgreSQL is restarted
-      await client.connect()
-      this.#parts.defer(() => client.end())
-      await client.query('begin; create table report (line text)')
-    }
-  }
-
   /** Writes this many posts. Several writers repeat what is not answered with success. */
-  async write(count: number, to = this.sides[0]): Promise<void> {
-    const enough = this.answered.length + count
-    const fields = Array.from({ length: perRequest }, (_, n) => `p${n}: createPost(title: "T", content: "C") { id }`)
-    const request = {
-      method: 'POST',
-      headers: { authorization: `Bearer ${this.#token}`, 'content-type': 'application/json' },
-      body: JSON.stringify({ query: `mutation { ${fields} }` }),
-    }
-    await runWorkers(writers, async () => {
-      while (this.answered.length < enough) {
+  const write = async (count: number, to = sides[0]) => {
+    const enough = answered.length + count
+    await runWorkers(8, async () => {
+      while (answered.length < enough) {
         const answer = await askByFetch(`${to.instance.url}/graphql`, request).catch(() => undefined)
         if (answer?.status !== 200) await delay(10)
-        else this.answered.push(...Object.values<{ id: string }>(JSON.parse(answer.body).data).map(({ id }) => id))
+        else answered.push(...Object.values<{ id: string }>(JSON.parse(answer.body).data).map(({ id }) => id))
       }
     })
   }
 
+  /** Transactions of other programs that have written something, in this database and in another one. */
+  const openTransactions = async () => {
+    for (const location of [database, server.url]) {
+      const client = parts.use(await connectTo(location))
+      client.on('error', () => {}) // PostgreSQL is restarted
+      await client.query('begin; create table report (line text)')
+    }
+  }
+
+  const rowsOf = async (text: string): Promise<readonly (readonly unknown[])[]> => {
+    await using client = await connectTo(database)
+    return (await client.query({ text, rowMode: 'array' })).rows
+  }
+  const isLocked = async () => {
+    const state = await rowsOf('select position from event_head for update nowait').catch(({ code }) => code)
+    return state === '55P03'
+  }
+
   /** Kills an instance between the statements of its sequencer and their COMMIT, and starts it again. */
-  async killSequencer(side: Side): Promise<void> {
+  const killSequencer = async (side: Side) => {
     await side.sequencer.holdNext()
-    assert.ok(await this.isLocked())
+    assert.ok(await isLocked())
     side.instance.kill()
     await side.instance[Symbol.asyncDispose]()
     side.instance = await side.start()
     side.retryNow()
   }
 
-  async isLocked(): Promise<boolean> {
-    const state = await this.#query('select position from event_head for update nowait').catch(({ code }) => code)
-    return state === '55P03'
-  }
-
   /** Compares what the subscribers were told with the log, when they were told its end or the time is over. */
-  async judge(patienceMs = testTimeoutMs / 2) {
-    const deadline = performance.now() + patienceMs
+  const judge = async () => {
+    const deadline = performance.now() + testTimeoutMs / 2
     const settle = async (isSettled: () => boolean | Promise<boolean>) =>
       waitUntil(async () => performance.now() > deadline || (await isSettled()))
-    const isPlaced = async () => (await this.#query('select id from outbox where position is null')).length === 0
+    const isPlaced = async () => (await rowsOf('select id from outbox where position is null')).length === 0
     await settle(isPlaced)
-    await this.write(1, this.sides[1])
+    await write(1, sides[1])
     await settle(isPlaced) // before that, the order of the last events is not known
-    const log = await this.#query("select post_id from outbox where kind = 'post-added' order by position, id")
+    const log = await rowsOf("select post_id from outbox where kind = 'post-added' order by position, id")
     const posts = log.map(([id]) => String(id))
-    await settle(() => this.sides.every(({ told }) => told.includes(posts.at(-1) ?? '')))
-    const positions = await this.#query('select position from outbox order by position')
+    await settle(() => sides.every(({ told }) => told.includes(posts.at(-1) ?? '')))
+    const positions = await rowsOf('select position from outbox order by position')
     /** Where one list differs from the other first, and what it has there. */
     const differs = (one: readonly unknown[], other: readonly unknown[]) => {
       const at = one.findIndex((value, at) => value !== other[at])
@@ -125,8 +112,8 @@ export class Stage implements AsyncDisposable {
     }
     const offences = [
       ['gaps between positions', positions.findIndex(([position], at) => Number(position) !== at + 1)],
-      ['missing in the log', this.answered.findIndex(id => !posts.includes(id))],
-      ...this.sides.flatMap(({ told }, side) => [
+      ['missing in the log', answered.findIndex(id => !posts.includes(id))],
+      ...sides.flatMap(({ told }, side) => [
         [`not told to ${side}`, ...differs(posts, told)],
         [`told to ${side} beyond the log`, ...differs(told, posts)],
       ]),
@@ -134,20 +121,11 @@ export class Stage implements AsyncDisposable {
     return { offences, told: posts.length }
   }
 
-  async #query(text: string): Promise<readonly (readonly unknown[])[]> {
-    const client = new pg.Client({ connectionString: this.#database })
-    await client.connect()
-    try {
-      return (await client.query({ text, rowMode: 'array' })).rows
-    } finally {
-      await client.end()
-    }
+  const end = async () => {
+    for (const { instance } of sides) await instance[Symbol.asyncDispose]()
+    await parts.disposeAsync()
   }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    for (const { instance } of this.sides) await instance[Symbol.asyncDispose]()
-    await this.#parts.disposeAsync()
-  }
+  return { sides, answered, write, openTransactions, isLocked, killSequencer, judge, [Symbol.asyncDispose]: end }
 }
 
 function subscribe(url: string, parts: AsyncDisposableStack): Pick<Side, 'told' | 'retryNow'> {
@@ -167,9 +145,6 @@ function subscribe(url: string, parts: AsyncDisposableStack): Pick<Side, 'told' 
 }
 
 let databases = 0
-
-const writers = 8
-const perRequest = 5
 
 /**
  * A proxy between an instance and PostgreSQL that recognises the sequencer of events. Between its statements and its

@@ -6,7 +6,7 @@ import { inForm } from '../support/form.ts'
 import { PostgresServer } from '../support/postgres.ts'
 import { shared } from '../support/shared.ts'
 import { impatient, waitUntil } from '../support/wait.ts'
-import { Stage } from './sequencer-stage.ts'
+import { startStage } from './sequencer-stage.ts'
 
 const events = inForm(240, 10_000)
 
@@ -14,7 +14,7 @@ describe('The instance that gives events their positions', { skip: postgres.skip
   const server = shared(() => PostgresServer.start())
 
   it('is killed while it holds their lock, behind PgBouncer or not, and PostgreSQL is restarted, beside transactions of others that stay open: all get each event once and in order', async t => {
-    await using stage = await Stage.on(server, programMissing('pgbouncer') === undefined)
+    await using stage = await startStage(server, programMissing('pgbouncer') === undefined)
     await stage.openTransactions()
     for (const side of stage.sides) {
       const writing = stage.write(events / 3, side)
@@ -33,7 +33,7 @@ describe('The instance that gives events their positions', { skip: postgres.skip
   })
 
   it('is stopped while it holds their lock: the other one goes on when PostgreSQL ends its transaction', async () => {
-    await using stage = await Stage.on(server, false, impatient)
+    await using stage = await startStage(server, false, impatient)
     const [first, second] = stage.sides
     await stage.write(20)
     const held = first.sequencer.holdNext()
