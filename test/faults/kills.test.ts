@@ -4,7 +4,7 @@ import { test } from 'node:test'
 import { connectTo } from '../storage/transaction.ts'
 import { idsIn, newPost } from '../subscriptions/posts.ts'
 import { programMissing } from '../support/daemon.ts'
-import { postgres, postgresAt, sqlite, type TestDatabase } from '../support/engines.ts'
+import { postgres, postgresAt, sqlite } from '../support/engines.ts'
 import { inForm, onlyInFull } from '../support/form.ts'
 import { ask } from '../support/http.ts'
 import { PostgresServer } from '../support/postgres.ts'
@@ -12,7 +12,7 @@ import { createMember } from '../support/rest.ts'
 import { SocketClient } from '../support/sockets.ts'
 import { generous, impatient, waitUntil, within } from '../support/wait.ts'
 import { assertSound, History, type Verdict } from './history.ts'
-import { Instance, type Server, startServer } from './instance.ts'
+import { Instance, startServer } from './instance.ts'
 import { attempt, payUntilAnswered, repeatLatest, resolveUnknowns, runWorkers, startPaying } from './payers.ts'
 import { isPrimary, startDatabaseProxy } from './proxies.ts'
 import { Wire } from './wire.ts'
@@ -28,7 +28,13 @@ test('F1: a server on SQLite that is killed while 64 clients pay loses no acknow
   const readyMs: number[] = []
   let verdict: Verdict | undefined
   for (let round = 0; round < rounds; round++) {
-    await payUntilKilled(instance, history)
+    // Every payer continues until the server ends, and loses the answer to its last request.
+    const enough = history.acknowledged + 100 + Math.floor(Math.random() * 300)
+    await runWorkers(payers, async () => {
+      while ((await attempt(history, instance.url, history.intend())) !== undefined) {
+        if (history.acknowledged >= enough) instance.kill()
+      }
+    })
     const started = performance.now()
     instance = parts.use(await Instance.start(database))
     readyMs.push(performance.now() - started)
@@ -52,38 +58,26 @@ test('F2: one of two servers on PostgreSQL that is killed does not affect its cl
   await using database = await postgres.create()
   await using other = await startServer(database)
   const rounds = inForm(1, 10)
-  for (let round = 0; round < rounds; round++) await killOneOfTwo(database, other, history)
+  for (let round = 0; round < rounds; round++) {
+    await using instance = await Instance.start(database)
+    const toKill = history.acknowledged + 100 + Math.floor(Math.random() * 200)
+    const toEnd = toKill + 150
+    // Half of the payers use the server that is killed; without an answer, they repeat the request at the other one.
+    await runWorkers(payers, async worker => {
+      while (history.acknowledged < toEnd) {
+        const intent = history.intend()
+        const url = worker % 2 === 0 && instance.runs ? instance.url : other.url
+        if ((await attempt(history, url, intent)) === undefined) await payUntilAnswered(history, other.url, intent)
+        if (history.acknowledged >= toKill) instance.kill()
+      }
+    })
+  }
   await repeatLatest(history, other.url, payers)
   const { unknowns, unavailable } = await assertSound(t, database, history)
   assert.ok(unknowns >= rounds)
   assert.equal(unavailable, 0)
   assert.deepEqual(other.faults, [])
 })
-
-/** Every payer continues until the server ends, and loses the answer to its last request. */
-async function payUntilKilled(instance: Instance, history: History): Promise<void> {
-  const enough = history.acknowledged + 100 + Math.floor(Math.random() * 300)
-  await runWorkers(payers, async () => {
-    while ((await attempt(history, instance.url, history.intend())) !== undefined) {
-      if (history.acknowledged >= enough) instance.kill()
-    }
-  })
-}
-
-/** Half of the payers use the server that is killed; without an answer, they repeat the request at the other one. */
-async function killOneOfTwo(database: TestDatabase, other: Server, history: History): Promise<void> {
-  await using instance = await Instance.start(database)
-  const toKill = history.acknowledged + 100 + Math.floor(Math.random() * 200)
-  const toEnd = toKill + 150
-  await runWorkers(payers, async worker => {
-    while (history.acknowledged < toEnd) {
-      const intent = history.intend()
-      const url = worker % 2 === 0 && instance.runs ? instance.url : other.url
-      if ((await attempt(history, url, intent)) === undefined) await payUntilAnswered(history, other.url, intent)
-      if (history.acknowledged >= toKill) instance.kill()
-    }
-  })
-}
 
 test('F3: PostgreSQL that is killed and restarted while clients pay loses no acknowledged payment, and meanwhile the server answers 503 and then recovers without a restart', {
   skip: postgres.skip,

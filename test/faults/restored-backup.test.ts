@@ -63,7 +63,21 @@ async function assertRestored(t: TestContext, kind: EngineKind, drill: Drill): P
   await using parts = new AsyncDisposableStack()
   const history = new History()
   const ids = new Map<Intent, number>()
-  const { before, restored } = await backUpUnderPayers(kind, drill, { history, ids, parts })
+  const database = parts.use(await kind.create())
+  const used = parts.use(await startServer(database))
+  await post(used, 'before the backup')
+  if (kind.kind === 'sqlite') await execute(database, 'pragma wal_checkpoint(truncate)')
+  let before: readonly Intent[]
+  let restored: TestDatabase
+  {
+    await using _paying = startPaying(history, used.url, (intent, answer) => {
+      if (answer?.status === 201) ids.set(intent, JSON.parse(answer.body).id)
+    })
+    await history.more(paymentsBefore)
+    before = [...ids.keys()] // acknowledged before the backup began
+    restored = await drill(database, parts)
+    await history.more(payers)
+  }
   const instance = parts.use(await startServer(restored))
 
   const again = async (intents: readonly Intent[]) => {
@@ -92,26 +106,6 @@ async function assertRestored(t: TestContext, kind: EngineKind, drill: Drill): P
   assert.deepEqual(instance.faults, [])
   const inBackup = answers.filter(({ status }) => status === 200).length
   t.diagnostic(`${before.length} payments before the backup, all there; of ${later.length} later ones ${inBackup}`)
-}
-
-/** Sends payments before, during and after the backup. Returns those that were acknowledged before it began. */
-async function backUpUnderPayers(
-  kind: EngineKind,
-  drill: Drill,
-  { history, ids, parts }: { history: History; ids: Map<Intent, number>; parts: AsyncDisposableStack },
-) {
-  const database = parts.use(await kind.create())
-  await using instance = await startServer(database)
-  await post(instance, 'before the backup')
-  if (kind.kind === 'sqlite') await execute(database, 'pragma wal_checkpoint(truncate)')
-  await using _paying = startPaying(history, instance.url, (intent, answer) => {
-    if (answer?.status === 201) ids.set(intent, JSON.parse(answer.body).id)
-  })
-  await history.more(paymentsBefore)
-  const before = [...ids.keys()]
-  const restored = await drill(database, parts)
-  await history.more(payers)
-  return { before, restored }
 }
 
 /** Checks that subscribers get the events after the restoration, and none from before. */
