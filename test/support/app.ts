@@ -49,30 +49,19 @@ export async function startTestApp(
     ...env,
   })
   const { logger, logs } = collectLogs(config.logLevel)
-  const write = (lines: string) =>
-    logs.push(
-      ...lines
-        .trimEnd()
-        .split('\n')
-        .map(line => JSON.parse(line)),
-    )
+  const write = (lines: string) => {
+    for (const line of lines.trimEnd().split('\n')) logs.push(JSON.parse(line))
+  }
   const onGiveUp = (error: Error) => {
     throw error
   }
   // On a busy machine, a client may read nothing for longer than the usual limit.
-  const stalledMs = 10 * testTimeoutMs
+  const usual = { clock: systemClock, randomness: systemRandomness, stalledMs: 10 * testTimeoutMs }
   const { passwords = cheapPasswords(), ...others } = dependencies
   const app = parts.use(
     config.threads > 1 && Object.keys(others).length === 0
       ? await startThreads(config, { logger, passwords, write, onGiveUp })
-      : await startApp(config, {
-          logger,
-          clock: systemClock,
-          randomness: systemRandomness,
-          stalledMs,
-          ...dependencies,
-          passwords,
-        }),
+      : await startApp(config, { logger, ...usual, ...dependencies, passwords }),
   )
   const all = parts.move()
   return {

@@ -1,13 +1,11 @@
-import { existsSync } from 'node:fs'
-import { join } from 'node:path'
 import { type Browser, type BrowserContext, type BrowserContextOptions, chromium, type Page } from 'playwright-core'
+import { pathOf } from './daemon.ts'
 import { notInQuick } from './form.ts'
 import { testTimeoutMs } from './wait.ts'
 
 /** The program without windows needs half the CPU time for a page. The others are one program with different names. */
 const names = ['chromium-headless-shell', 'chromium', 'chromium-browser', 'google-chrome']
-const folders = (process.env.PATH ?? '').split(':')
-const program = names.flatMap(name => folders.map(folder => join(folder, name))).find(existsSync)
+const program = names.map(pathOf).find(path => path !== undefined)
 
 /** The reason to skip tests in a browser, if there is one. With CI=true they run, and fail without a browser. */
 export const browserMissing =

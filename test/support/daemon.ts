@@ -17,12 +17,13 @@ export function programMissing(name: string): string | undefined {
   return `${name} is not installed`
 }
 
-function pathOf(name: string): string | undefined {
+/** Where an installed program is. */
+export function pathOf(name: string): string | undefined {
   const folders = ['/usr/sbin', ...(process.env.PATH ?? '').split(':')]
   return folders.map(folder => join(folder, name)).find(path => existsSync(path))
 }
 
-export interface DaemonOptions {
+interface DaemonOptions {
   readonly program: string
   /** Configuration files by name, for the daemon's own folder and port. */
   readonly files?: (folder: string, port: number) => Readonly<Record<string, string>>

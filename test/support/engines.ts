@@ -88,14 +88,8 @@ export function postgresAt(url: string, drop: () => Promise<void> = async () => 
     kind: 'postgres',
     location: url,
     migrate: (migrations = migrationsOf('postgres')) => migratePostgres(url, migrations),
-    open: (catalogue, options) =>
-      new PostgresEngine({
-        ...engineOptions(options),
-        catalogue,
-        url,
-        poolMax: options?.poolMax ?? 10,
-        pooler: options?.pooler ?? false,
-      }),
+    open: (catalogue, { poolMax = 10, pooler = false, ...options } = {}) =>
+      new PostgresEngine({ ...engineOptions(options), catalogue, url, poolMax, pooler }),
     [Symbol.asyncDispose]: drop,
   }
 }
