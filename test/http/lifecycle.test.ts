@@ -181,6 +181,16 @@ test('a running request is answered however old its connection is and however lo
   assert.doesNotMatch(JSON.stringify(server.logs), cutting)
 })
 
+test('refused bodies also close their connection during the shutdown', async () => {
+  await using server = await startServer()
+  using connection = await RawConnection.open(server.port)
+  server.lifecycle.draining = true
+  connection.write('POST /echo HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 1\r\n\r\n{')
+  const response = await connection.response()
+  assertRefusal(response, 400)
+  assert.equal(response.headers.get('connection'), 'close')
+})
+
 test('an idle server without connections stops at once, whatever its drain time', async () => {
   const server = await startServer()
   server.lifecycle.drainMs = hour

@@ -103,9 +103,8 @@ function checkOn(app: Served, usual: Request = {}) {
 }
 
 async function logIn(app: Served, email: string): Promise<string> {
-  const response = await send(app, 'POST /tokens', { body: { email, password: 'demo-password' } })
-  assertDocumented('POST /tokens', 200, response)
-  return JSON.parse(response.body).token
+  const { body } = await checkOn(app)('POST /tokens', 200, { body: { email, password: 'demo-password' } })
+  return JSON.parse(body).token
 }
 
 function withStatus(status: number): readonly string[] {
