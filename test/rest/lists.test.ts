@@ -192,6 +192,8 @@ for (const kind of engineKinds) {
       await send(app, `PATCH /users/${ids[0]}`, { name: 'Other' })
       await send(app, `PUT /users/${ids[1]}`, { name: `${mark}!`, email: 'other@example.com' })
       assert.deepEqual(await find(mark, '&limit=1'), [ids[1]])
+      await send(app, `PATCH /users/${ids[4]}`, { name: `${mark}ΣΊΣΥΦΟΣ` })
+      assert.deepEqual(await find(`${mark}σίσυφος`), [ids[4]])
     })
 
     it('q of many users gives full pages, wherever among the others they are', async () => {
