@@ -273,6 +273,14 @@ describe('A refused subscription', () => {
       leave()
     }
   })
+
+  it('because of the subscriptions of others does not count for the limit of its client', async () => {
+    const stage = new FanOutStage({ groups: 1, groupsPerClient: 1 })
+    const { leave } = await stage.subscribe(ids, {}, 'another client')
+    await assert.rejects(stage.subscribe(titles), { code: 'SUBSCRIPTION_LIMIT_EXCEEDED' })
+    leave()
+    await assert.doesNotReject(stage.subscribe(ids))
+  })
 })
 
 describe('Sending an event', () => {
