@@ -1,6 +1,10 @@
 import assert from 'node:assert/strict'
 import { DatabaseSync } from 'node:sqlite'
 import { afterEach, describe, it, test } from 'node:test'
+import { Access } from '../../src/core/access.ts'
+import { anonymous } from '../../src/core/actor.ts'
+import { unavailable } from '../../src/core/errors.ts'
+import { Payments } from '../../src/core/payments/operations.ts'
 import { sql } from '../../src/storage/sql.ts'
 import { execute } from '../faults/execute.ts'
 import { startTestApp, startTestAppOn } from '../support/app.ts'
@@ -55,6 +59,19 @@ test('requests with one key that arrive while it is being executed share the exe
   file.exec('rollback')
   assertOnePayment(await asked)
   assert.equal(await written(), before + 1)
+})
+
+test('requests with one key that wait for the same execution do not wait for an outage one after the other', async () => {
+  let reads = 0
+  const claimedPayment = async () => {
+    reads++
+    throw unavailable(new Error('away'))
+  }
+  const payments = new Payments({ store: { claimedPayment } as never, access: new Access('open'), keyTtlSeconds: 60 })
+  const key = () => ({ scope: '/payments', key: 'k' })
+  const asked = Array.from({ length: 5 }, () => payments.pay(anonymous, key, () => 100))
+  await Promise.all(asked.map(each => assert.rejects(each, { code: 'unavailable' })))
+  assert.equal(reads, 1)
 })
 
 for (const kind of engineKinds) {
