@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { describe, it } from 'node:test'
+import { setImmediate as turn } from 'node:timers/promises'
 import { Worker } from 'node:worker_threads'
 import fc from 'fast-check'
 import { limitsMemory, MemoryLimits } from '../../src/limits/memory-limits.ts'
@@ -51,10 +52,15 @@ for (const kind of limiterKinds) {
       )
     })
 
-    it('gives concurrent calls of take different numbers', async () => {
+    it('gives concurrent calls of take different numbers, also those that come while others wait for theirs', async () => {
       await using place = await kind.create()
       const limiter = place.limiter('x', 100, hour)
-      const allowances = await Promise.all(Array.from({ length: 1_000 }, () => limiter.take('a')))
+      const calls: ReturnType<typeof limiter.take>[] = []
+      while (calls.length < 1_000) {
+        for (let times = 0; times < 100; times++) calls.push(limiter.take('a'))
+        await turn()
+      }
+      const allowances = await Promise.all(calls)
       assert.deepEqual(
         allowances.map(({ remaining, excess }) => remaining - excess),
         Array.from({ length: 1_000 }, (_, index) => 99 - index),
