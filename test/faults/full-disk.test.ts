@@ -6,7 +6,6 @@ import { join } from 'node:path'
 import { it } from 'node:test'
 import { startTestApp } from '../support/app.ts'
 import { engineKinds, postgres } from '../support/engines.ts'
-import { inForm } from '../support/form.ts'
 import { query, read } from '../support/graphql.ts'
 import { ask, sendRaw } from '../support/http.ts'
 import { tokenKeys } from '../support/keys.ts'
@@ -85,8 +84,8 @@ for (const { name, kind, skip: missing } of engineKinds) {
     await using parts = new AsyncDisposableStack()
     const disk = parts.use(new SmallDisk())
     const DATABASE_URL = await databaseOn[kind](disk, parts)
-    const THREADS = kind === 'sqlite' ? '2' : inForm('1', '2') // how they share it does not depend on the database
-    const app = parts.use(await startTestApp({ DATABASE_URL, TOKEN_KEYS: tokenKeys, THREADS }))
+    // The thread that meets it tells the other, on each engine in its own way.
+    const app = parts.use(await startTestApp({ DATABASE_URL, TOKEN_KEYS: tokenKeys, THREADS: '2' }))
     const status = async (path: string) => (await ask(app.url + path)).status
     const write = async () => (await send(app, 'POST /users', somebody())).status
     /** On connections of their own, so that both threads are asked. */
