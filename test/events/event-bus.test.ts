@@ -63,6 +63,15 @@ describe('Every event bus', () => {
       assert.deepEqual(theirs, { times: fromOne, writtenHere: 0 })
     })
   }
+
+  it('tells a thread of every announcement, also of one right after that of another thread', async () => {
+    const name = randomUUID()
+    const [one, other, third] = [new ThreadEventBus(name), new ThreadEventBus(name), new ThreadEventBus(name)]
+    const theirs = heard(third)
+    third.listen(() => theirs.times === 1 && other.announce())
+    one.announce()
+    await waitUntil(() => theirs.times === 2)
+  })
 })
 
 describe('The event bus on PostgreSQL', { skip: postgres.skip }, () => {
