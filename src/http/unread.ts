@@ -52,7 +52,7 @@ export function boundUnread(
   server.addHook('onClose', async () => clearInterval(timer))
   server.addHook('onSend', (_request, reply, payload, next) => {
     const isWhole = typeof payload === 'string' || Buffer.isBuffer(payload)
-    if (isWhole ? payload.length < largeBytes : !reply.hasHeader('content-length')) return next()
+    if (isWhole ? Buffer.byteLength(payload) < largeBytes : !reply.hasHeader('content-length')) return next()
     // Node would keep a string in memory as long as its bytes. And the garbage collector knows the size of buffers.
     const body = typeof payload === 'string' ? Buffer.from(payload) : payload
     const length = Buffer.isBuffer(body) ? body.length : Number(reply.getHeader('content-length'))

@@ -132,6 +132,7 @@ test('while clients leave more than 256 MiB unread, large answers are refused wi
   const unread = new Unread(2 * size + 100)
   await using server = await start(unread, fastify => {
     fastify.get('/small', (_request, reply) => reply.send('x'.repeat(largeBytes - 1)))
+    fastify.get('/wide', (_request, reply) => reply.send('漢'.repeat(largeBytes / 3 + 1)))
     fastify.get('/own-errors', { errorHandler: ({ message }) => ({ errors: [{ message }] }) }, () => content)
   })
   using readers = new DisposableStack()
@@ -146,6 +147,7 @@ test('while clients leave more than 256 MiB unread, large answers are refused wi
   // Each interface writes its own errors.
   assert.deepEqual(JSON.parse((await ask(`${server.url}/own-errors`)).body), { errors: [{ message }] })
   assert.equal((await ask(`${server.url}/small`)).status, 200)
+  assert.equal((await ask(`${server.url}/wide`)).status, 503, 'bytes count, not characters')
   // An answer that was sent completely no longer counts.
   await within(first?.take(size) ?? assert.fail(), 'all of it')
   await waitUntil(() => unread.bytes === size)
