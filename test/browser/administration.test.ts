@@ -188,7 +188,8 @@ describe('the administration in the console', { skip: browserMissing }, () => {
     await view.show('Orders')
     await owner('Barbara Huberman').waitFor()
     await page.goBack()
-    assert.equal(await edit('86', ''), undefined)
+    assert.equal(await edit('86', '0'), 0)
+    assert.equal(await edit('0', ''), undefined)
     assert.doesNotMatch(await section('Profile').innerText(), /Age/)
     await logIn(app, 'barbara@example.com', 'another password')
     await view.button('Delete').click()
@@ -552,6 +553,20 @@ describe('the administration in the console', { skip: browserMissing }, () => {
     assert.deepEqual(refused, [])
     await page.goto(`${app.url}/console#/orders/1`)
     await page.getByText('There is no such order').waitFor()
+  })
+
+  it('shows the payments of a user who signs in in another tab, and not the receipt of the former user', async () => {
+    await using view = await open('payments')
+    const { page } = view
+    await page.getByLabel('Amount (EUR)').fill('9')
+    await view.button('Pay').click()
+    await page.locator('.receipt').waitFor()
+    await page.evaluate(`localStorage.setItem('duet-token', '${await logIn(app, grace, password)}')
+dispatchEvent(new StorageEvent('storage', { key: 'duet-token', storageArea: localStorage }))`)
+    await view.account.getByText('Grace Hopper').first().waitFor()
+    assert.equal(await page.locator('.receipt').count(), 0)
+    await rows(view).or(page.getByText('No payments yet')).first().waitFor()
+    assert.equal(await page.getByText('€9.00').count(), 0)
   })
 
   it('shows nothing that the former user has read, and no answer that comes after its reader has left', async () => {

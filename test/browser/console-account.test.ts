@@ -226,6 +226,11 @@ describe('accounts in the console', { skip: browserMissing }, () => {
     await view.button('Keep what is stored').click()
     await view.account.getByText('Emmy', { exact: true }).first().waitFor()
     assert.equal(await page.getByLabel('Age').inputValue(), '0')
+    await page.getByLabel('Age').fill('')
+    const last = page.waitForResponse(answer => answer.request().method() === 'PATCH')
+    await view.button('Save the profile').click()
+    await last
+    assert.equal((await stored()).age, undefined)
   })
 
   it('changes a password for who knows the present one, and goes on in all tabs of this browser; ends the account', async () => {
