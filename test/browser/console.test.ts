@@ -209,6 +209,7 @@ describe('the console', { skip: browserMissing }, () => {
       }
       return page.route(/\/payments$/, answer, { times: 1 })
     }
+    const nextKey = async () => (await page.waitForRequest(/\/payments$/)).headers()['idempotency-key']
     const said = (text: string) => page.locator('.receipt strong').getByText(text).waitFor()
     await page.route(/\/payments$/, route => route.fulfill({ status: 503 }), { times: 1 }) // the client tries again
     await pay('12.5')
@@ -227,13 +228,16 @@ describe('the console', { skip: browserMissing }, () => {
     await view.button('Send it again').click() // of the payment before
     await said(`This was payment ${first + 1} of €12.50 again`)
     assert.equal(await amount.inputValue(), '8')
+    const keyOfEight = nextKey()
     await view.button('Pay').click()
     await said(`This was payment ${first + 2} of €8.00 again`)
     assert.equal(await amount.inputValue(), '')
 
     await lose({ made: false })
+    const keyOfThree = nextKey()
     await pay('3')
     await view.button('Try again').waitFor()
+    assert.notEqual(await keyOfThree, await keyOfEight)
     await amount.fill('4')
     await view.button('Try again').click()
     await said(`Payment ${first + 3} of €4.00 is made`)
