@@ -1,6 +1,7 @@
 import type { Socket } from 'node:net'
 import type { FastifyInstance } from 'fastify'
 import { AppError } from '../core/errors.ts'
+import { encode } from '../lib/v8.ts'
 import { dropHeadersOfHandler } from './errors.ts'
 
 /** Answers and messages of at least this size are large. Smaller ones are bounded by the number of connections. */
@@ -51,11 +52,12 @@ export function boundUnread(
   const timer = setInterval(look, unread.stalledMs).unref()
   server.addHook('onClose', async () => clearInterval(timer))
   server.addHook('onSend', (_request, reply, payload, next) => {
-    const isWhole = typeof payload === 'string' || Buffer.isBuffer(payload)
-    if (isWhole ? Buffer.byteLength(payload) < largeBytes : !reply.hasHeader('content-length')) return next()
+    const isText = typeof payload === 'string'
+    const isWhole = isText || Buffer.isBuffer(payload)
+    const length = isWhole ? Buffer.byteLength(payload) : Number(reply.getHeader('content-length') ?? 0)
+    if (isWhole ? length < largeBytes : length === 0) return next()
     // Node would keep a string in memory as long as its bytes. And the garbage collector knows the size of buffers.
-    const body = typeof payload === 'string' ? Buffer.from(payload) : payload
-    const length = Buffer.isBuffer(body) ? body.length : Number(reply.getHeader('content-length'))
+    const body = !isText ? payload : length === payload.length ? Buffer.from(payload) : encode(payload)
     const { raw } = reply
     if (!unread.hasRoom(length)) {
       dropHeadersOfHandler(reply)

@@ -7,8 +7,8 @@ import { waiting } from './waits.ts'
 export class RequestsAtOnce {
   readonly #most: number
   /**
-   * If none of a client's requests ends for so long, they do not work but wait, for a database that hangs for example.
-   * Then those behind them need not wait for them.
+   * If none of a client's requests ends for so long, they may not work but wait, for a database that hangs for example.
+   * Then one of those behind them begins.
    */
   readonly #stuckMs: number
   readonly #clients = new Map<string, OfClient>()
@@ -44,15 +44,18 @@ export class RequestsAtOnce {
     const own = this.#clients.get(client)
     if (own === undefined) return
     own.running--
-    if (own.running < this.#most) begin(own, 1)
+    if (own.running < this.#most) begin(own)
     this.#watch(own)
     if (own.running === 0) this.#clients.delete(client)
   }
 
   #watch(own: OfClient): void {
     clearTimeout(own.stuck)
-    const { length } = own.waiting
-    own.stuck = length === 0 ? undefined : setTimeout(() => begin(own, own.waiting.length), this.#stuckMs).unref()
+    const beginNext = () => {
+      begin(own)
+      this.#watch(own)
+    }
+    own.stuck = own.waiting.length === 0 ? undefined : setTimeout(beginNext, this.#stuckMs).unref()
   }
 }
 
@@ -62,10 +65,10 @@ interface OfClient {
   stuck: NodeJS.Timeout | undefined
 }
 
-/** Begins so many, those that have waited longest first. Others have a turn before each. */
-function begin(own: OfClient, count: number): void {
-  for (const start of own.waiting.splice(0, count)) {
-    own.running++
-    setImmediate(start)
-  }
+/** Begins the one that has waited longest, if any waits. Others have a turn before it. */
+function begin(own: OfClient): void {
+  const start = own.waiting.shift()
+  if (start === undefined) return
+  own.running++
+  setImmediate(start)
 }

@@ -1,4 +1,5 @@
 import { executionAsyncResource } from 'node:async_hooks'
+import { transcode } from 'node:buffer'
 import { Session } from 'node:inspector/promises'
 import { flushCompileCache } from 'node:module'
 import { setFlagsFromString } from 'node:v8'
@@ -53,6 +54,15 @@ export async function settle(): Promise<void> {
  */
 export function release({ buffer }: Uint8Array): void {
   if (buffer instanceof ArrayBuffer) buffer.transfer(0)
+}
+
+/** The bytes of a long text, which `Buffer.from` writes in three times as long if it is not in Latin script. */
+export function encode(text: string): Buffer {
+  const wide = Buffer.allocUnsafeSlow(2 * text.length)
+  wide.write(text, 'ucs2')
+  const bytes = transcode(wide, 'ucs2', 'utf8')
+  release(wide)
+  return bytes
 }
 
 /**

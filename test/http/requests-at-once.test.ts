@@ -83,7 +83,7 @@ describe('Of the limited requests of one client', () => {
     await server.hasBegun(...begun, 'c', 'd', 'e', 'f', 'another')
   })
 
-  it('all that wait begin, in their order, when none has ended for a while', async t => {
+  it('those that wait begin one after the other, in their order, while none ends for long', async t => {
     t.mock.timers.enable({ apis: ['setTimeout'] })
     const atOnce = new RequestsAtOnce(2, 50)
     const begun: string[] = []
@@ -98,6 +98,9 @@ describe('Of the limited requests of one client', () => {
     await turn()
     assert.deepEqual(begun, ['a', 'b', 'c'])
     t.mock.timers.tick(1)
+    await turn()
+    assert.deepEqual(begun, ['a', 'b', 'c', 'd'])
+    t.mock.timers.tick(50)
     await turn()
     assert.deepEqual(begun, ['a', 'b', 'c', 'd', 'e'])
     Promise.resolve(atOnce.enter('client')).then(() => begun.push('f'))
