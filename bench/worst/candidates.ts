@@ -77,7 +77,7 @@ export function queries(places: Places): readonly Candidate[] {
     add(`${aliases} x a long content`, `{ TAG: post(id: ${long}) { ${contents} } }`)
     add(`${aliases} x an escaped content`, `{ TAG: post(id: ${escaped}) { ${contents} } }`)
   }
-  for (const limit of [20, 21, 64, 100, 127, 128, 200]) {
+  for (const limit of [15, 16, 20, 21, 64, 100, 127, 128, 200]) {
     add(`${limit} long posts`, `{ TAG: user(id: ${longAuthor}) { posts(limit: ${limit}) { content } } }`)
     add(`${limit} escaped posts`, `{ TAG: user(id: ${escapedAuthor}) { posts(limit: ${limit}) { content } } }`)
   }
