@@ -58,6 +58,7 @@ export function release({ buffer }: Uint8Array): void {
 
 /** The bytes of a long text, which `Buffer.from` writes in three times as long if it is not in Latin script. */
 export function encode(text: string): Buffer {
+  if (!text.isWellFormed()) return Buffer.from(text) // `transcode` throws
   const wide = Buffer.allocUnsafeSlow(2 * text.length)
   wide.write(text, 'ucs2')
   const bytes = transcode(wide, 'ucs2', 'utf8')

@@ -132,7 +132,7 @@ test('while clients leave more than 256 MiB unread, large answers are refused wi
   const unread = new Unread(2 * size + 100)
   await using server = await start(unread, fastify => {
     fastify.get('/small', (_request, reply) => reply.send('x'.repeat(largeBytes - 1)))
-    fastify.get('/wide', (_request, reply) => reply.send('漢'.repeat(largeBytes / 3 + 1)))
+    fastify.get('/wide', (_request, reply) => reply.send(`${'漢'.repeat(largeBytes / 3)}\ud83d`))
     fastify.get('/own-errors', { errorHandler: ({ message }) => ({ errors: [{ message }] }) }, () => content)
   })
   using readers = new DisposableStack()
@@ -152,6 +152,7 @@ test('while clients leave more than 256 MiB unread, large answers are refused wi
   await within(first?.take(size) ?? assert.fail(), 'all of it')
   await waitUntil(() => unread.bytes === size)
   assert.equal((await ask(`${server.url}/large`)).body.length, content.length)
+  assert.equal((await ask(`${server.url}/wide`)).body.at(-1), '\ufffd', 'half a character is replaced')
 })
 
 test('an answer to a client that is gone does not count', async () => {
