@@ -14,6 +14,7 @@ import {
   type UserPart,
   userRules,
 } from '../core/users/user.ts'
+import { Pace } from '../lib/pace.ts'
 import { encode, release } from '../lib/v8.ts'
 import { decodeCondition, sendRevised } from './conditions.ts'
 import { decodePage, fieldsOf, idIn, oneOf, type Rest } from './request.ts'
@@ -85,16 +86,18 @@ async function writeUsers(parts: readonly UserPart[]): Promise<string | Uint8Arr
   const [first = []] = parts
   if (parts.length < 2)
     return first instanceof Uint8Array ? Buffer.concat([opening, first, closing]) : JSON.stringify(first.map(represent))
+  const pace = new Pace()
   const written: Uint8Array[] = []
-  for (const part of parts) written.push(part instanceof Uint8Array ? part : await bytesOf(part))
+  for (const part of parts) written.push(part instanceof Uint8Array ? part : await bytesOf(part, pace))
   return written
 }
 
-async function bytesOf(users: readonly User[]): Promise<Uint8Array> {
-  await turn()
+async function bytesOf(users: readonly User[], pace: Pace): Promise<Uint8Array> {
   const text = JSON.stringify(users.map(represent))
-  await turn()
-  return encode(text).subarray(1, -1)
+  await pace.rest()
+  const bytes = encode(text).subarray(1, -1)
+  await pace.rest()
+  return bytes
 }
 
 /** Others are served in between. */

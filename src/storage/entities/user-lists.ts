@@ -7,6 +7,7 @@ import {
   type UserPart,
   usersTogether,
 } from '../../core/users/user.ts'
+import { Pace } from '../../lib/pace.ts'
 import type { Engine } from '../engine.ts'
 import type { Dialect } from '../select/dialect.ts'
 import { pagesOf } from '../select/list.ts'
@@ -25,6 +26,7 @@ export function listOfUsers(engine: Pick<Engine<Verbs>, 'read' | 'dialect'>) {
       const more = page.add(rows, limit)
       const { parts, last } = page
       if (!more || last === undefined || page.count === request.limit) return { parts, last, more }
+      await page.pace.rest()
       rest = { ...request, offset: 0, after: last }
     }
   }
@@ -60,6 +62,7 @@ export const userOf = recordOf<User>(...userFields)
 /** A page as it is read. A long one is read in parts, and others are served in between. */
 export class UserPage {
   readonly parts: UserPart[] = []
+  readonly pace = new Pace()
   count = 0
   last: number | undefined
   readonly #engine: Dialect['name']

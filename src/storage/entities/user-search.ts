@@ -32,6 +32,7 @@ export function searchOfUsers(engine: Pick<Engine<Verbs>, 'read' | 'dialect'>) {
       const ids = (await engine.read({ text: areFew ? texts.few : texts.some, values })).map(([id]) => Number(id))
       const more = ids.splice(wanted).length > 0
       for (let at = 0; at < ids.length; at += usersTogether) {
+        if (page.count > 0) await page.pace.rest()
         const list = texts.list(ids.slice(at, at + usersTogether))
         page.add(await engine.read({ text: texts.users, values: [...keys, list], own: true }), usersTogether)
       }
