@@ -8,8 +8,9 @@ import {
   type OperationDefinitionNode,
   parse,
   specifiedRules,
+  type Token,
+  TokenKind,
   validate,
-  visit,
 } from 'graphql'
 import type { Fields } from '../../core/input.ts'
 import { LruCache } from '../../lib/lru-cache.ts'
@@ -89,23 +90,21 @@ function parseWithin(text: string): DocumentNode {
   }
 }
 
-function checkNames(document: DocumentNode): void {
+/** By the tokens of a parsed document: `visit` takes a tenth of the CPU of a refused operation. */
+function checkNames({ loc }: DocumentNode): void {
   const { nameLength, literalDepth } = documentBounds
-  let depth = 0
-  const name = ({ value }: { readonly value: string }) => {
-    if (value.length > nameLength) throw tooLarge(`has a name of more than ${nameLength} characters`)
+  let [parentheses, literals] = [0, 0]
+  for (let token: Token | null = loc?.startToken ?? null; token !== null; token = token.next) {
+    const { kind, start, end } = token
+    if (kind === TokenKind.NAME && end - start > nameLength)
+      throw tooLarge(`has a name of more than ${nameLength} characters`)
+    if (kind === TokenKind.PAREN_L) parentheses++
+    else if (kind === TokenKind.PAREN_R) parentheses--
+    // Braces outside of parentheses are those of selections.
+    else if (kind === TokenKind.BRACKET_L || (kind === TokenKind.BRACE_L && parentheses > 0)) literals++
+    else if (kind === TokenKind.BRACKET_R || (kind === TokenKind.BRACE_R && parentheses > 0)) literals--
+    if (literals > literalDepth) throw tooLarge(`has a literal or a type that nests more than ${literalDepth} deep`)
   }
-  const enter = () => {
-    if (++depth > literalDepth) throw tooLarge(`has a literal or a type that nests more than ${literalDepth} deep`)
-  }
-  const nested = { enter, leave: () => void depth-- }
-  visit(document, {
-    [Kind.NAME]: name,
-    [Kind.ENUM]: name,
-    [Kind.LIST]: nested,
-    [Kind.OBJECT]: nested,
-    [Kind.LIST_TYPE]: nested,
-  })
 }
 
 function tooLarge(reason: string) {
