@@ -34,7 +34,10 @@ export class Refusal extends Error {
   readonly errors: readonly GraphQLFormattedError[]
 
   constructor(code: Code, errors: readonly GraphQLFormattedError[], options?: ErrorOptions) {
+    const { stackTraceLimit } = Error
+    Error.stackTraceLimit = 0 // a refusal is for the client
     super(errors[0]?.message ?? code, options)
+    Error.stackTraceLimit = stackTraceLimit
     this.name = 'Refusal'
     this.code = code
     this.errors = errors
