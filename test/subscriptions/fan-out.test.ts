@@ -3,6 +3,7 @@ import { createRequire } from 'node:module'
 import { describe, it } from 'node:test'
 import { setImmediate as turn } from 'node:timers/promises'
 import { unavailable } from '../../src/core/errors.ts'
+import type { Event } from '../../src/core/events.ts'
 import type { Selection } from '../../src/core/selection.ts'
 import { EventMessage } from '../../src/graphql/live/event-message.ts'
 import { waitUntil } from '../support/wait.ts'
@@ -323,21 +324,39 @@ describe('Sending an event', () => {
     }
     const slow = { ready: () => undefined, next: spin, end() {} }
     for (let n = 0; n < 500; n++) await stage.fanOut.subscribe(stage.subscription(ids), slow, 'a client')
-    const toldAtTurns: number[] = []
-    let isOver = false
-    const watching = (async () => {
-      while (!isOver) {
-        await turn()
-        toldAtTurns.push(count)
-      }
-    })()
-    await stage.happen(postAdded(1))
+    const counts = await atEachTurn(stage, () => count)
     await waitUntil(() => count === 500)
-    isOver = true
-    await watching
-    assert.ok(new Set(toldAtTurns.filter(each => each > 0 && each < 500)).size >= 3, `turns at ${toldAtTurns}`)
+    assert.ok(counts.filter(each => each < 500).length >= 3, `turns at ${counts}`)
+  })
+
+  it('to thousands of different subscriptions leaves time for other work in between', async () => {
+    let count = 0
+    const delivering = async (_event: Event, deliver: () => Promise<number>) => {
+      count++
+      await deliver()
+    }
+    const stage = new FanOutStage({ delivering, groupsPerClient: 500 })
+    for (let n = 0; n < 300; n++) await stage.subscribe(`subscription { a${n}: postAdded { id } }`)
+    const counts = await atEachTurn(stage, () => count)
+    assert.ok(counts.length >= 3, `turns at ${counts}`)
   })
 })
+
+/** The different numbers above 0 of what an event has reached by now, at each turn of the event loop. */
+async function atEachTurn(stage: FanOutStage, reached: () => number): Promise<readonly number[]> {
+  const counts = new Set<number>()
+  let isOver = false
+  const watching = (async () => {
+    while (!isOver) {
+      await turn()
+      counts.add(reached())
+    }
+  })()
+  await stage.happen(postAdded(1))
+  isOver = true
+  await watching
+  return [...counts].filter(count => count > 0)
+}
 
 /** An internal class of `ws` that builds frames. Its types do not include it. */
 const { Sender } = createRequire(import.meta.url)('ws')

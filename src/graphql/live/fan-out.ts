@@ -41,7 +41,7 @@ export class FanOut {
   readonly #reads: Queue
   /** For groups whose reads take long, and new ones: hundreds of them can wait, and others must not wait behind them. */
   readonly #longReads: Queue
-  readonly #deletions = new Queue({ atOnce: 64 })
+  readonly #deletions = new Queue({ atOnce: groupsInTurn })
   /** The groups that are delivering, with the event that they are at. */
   readonly #running = new Map<Group, Event | undefined>()
 
@@ -90,19 +90,26 @@ export class FanOut {
     }
   }
 
+  /** An event may wake thousands of groups. Others are served between some of them. */
   wake(event: Event): void {
+    let count = 0
+    let before: Promise<void> | undefined
     for (const group of this.groups.listeningTo(topicsOf(event))) {
       if (this.#running.has(group)) continue
       // Nothing has happened since it last delivered. Its cursor may also be ahead of the feed, for its first member.
       group.cursor = event.position - 1
-      this.#start(group)
+      if (++count % groupsInTurn === 0) before = (before ?? Promise.resolve()).then(() => turn())
+      this.#start(group, event, before)
     }
   }
 
-  #start(group: Group): void {
-    this.#running.set(group, undefined)
+  #start(group: Group, event?: Event, before?: Promise<void>): void {
+    this.#running.set(group, event)
     this.#setGoal(group)
-    void during(undefined, () => this.#run(group))
+    void during(undefined, async () => {
+      if (before !== undefined) await before
+      await this.#run(group)
+    })
   }
 
   /** Delivers until the group has caught up or has no members any more. */
@@ -177,7 +184,7 @@ export class FanOut {
   async #dataAbout(group: Group, subject: number): Promise<string | undefined> {
     const { topic, key } = group.subscription
     if (topic.kind === 'post-deleted' || topic.kind === 'comment-deleted') {
-      await this.#deletions.run(() => turn())
+      await this.#deletions.run(turn)
       return `{"${key}":"${subject}"}`
     }
     const reads = group.readMs > longReadMs ? this.#longReads : this.#reads
@@ -222,6 +229,7 @@ function tooExpensive(): Refusal {
   return refusal('SUBSCRIPTION_TOO_EXPENSIVE', 'What the subscription asks for could not be read in time.')
 }
 
+const groupsInTurn = 64
 const mostLateMs = 60_000
 const retryMs = 250
 /** Two slow reads may happen when the process was stopped for a while, or when the store has just come back. */
