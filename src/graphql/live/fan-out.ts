@@ -90,26 +90,28 @@ export class FanOut {
     }
   }
 
-  /** An event may wake thousands of groups. Others are served between some of them. */
   wake(event: Event): void {
-    let count = 0
-    let before: Promise<void> | undefined
-    for (const group of this.groups.listeningTo(topicsOf(event))) {
-      if (this.#running.has(group)) continue
+    const woken = [...this.groups.listeningTo(topicsOf(event))].filter(group => !this.#running.has(group))
+    for (const group of woken) {
       // Nothing has happened since it last delivered. Its cursor may also be ahead of the feed, for its first member.
       group.cursor = event.position - 1
-      if (++count % groupsInTurn === 0) before = (before ?? Promise.resolve()).then(() => turn())
-      this.#start(group, event, before)
+      this.#running.set(group, event)
+    }
+    void during(undefined, () => this.#startAll(woken))
+  }
+
+  /** There may be thousands of groups. Others are served between some of them. */
+  async #startAll(groups: readonly Group[]): Promise<void> {
+    for (const [at, group] of groups.entries()) {
+      if (at % groupsInTurn === groupsInTurn - 1) await turn()
+      this.#setGoal(group)
+      void this.#run(group)
     }
   }
 
-  #start(group: Group, event?: Event, before?: Promise<void>): void {
-    this.#running.set(group, event)
-    this.#setGoal(group)
-    void during(undefined, async () => {
-      if (before !== undefined) await before
-      await this.#run(group)
-    })
+  #start(group: Group): void {
+    this.#running.set(group, undefined)
+    void during(undefined, () => this.#startAll([group]))
   }
 
   /** Delivers until the group has caught up or has no members any more. */
