@@ -15,7 +15,7 @@ for (const kind of engineKinds) {
     await execute(
       database,
       `insert into users (id, name, email, email_key, name_key, token_mark, created_at)
-       with recursive n(i) as (select 1 union all select i + 1 from n where i < 10010)
+       with recursive n(i) as (select 1 union all select i + 1 from n where i < 2010)
        select i, 'N', 'E', 'e', case when i < 6 then 'few' else 'many' end, 'mark', '2026-01-01T00:00:00.000Z' from n`,
     )
     await using engine = database.open(catalogue)
