@@ -31,8 +31,10 @@ export interface EngineOptions<V extends Verbs> {
 }
 
 /** The text of an answer. The statement always returns one, except when it is too large. */
-export function answerOf([row]: readonly Row[]): string {
-  if (typeof row?.[0] === 'string') return row[0]
+export function answerOf([row = []]: readonly Row[]): string {
+  const [answer]: readonly unknown[] = row
+  if (answer instanceof Uint8Array) return Buffer.from(answer.buffer).toString()
+  if (typeof answer === 'string') return answer
   throw answerTooLarge()
 }
 
