@@ -24,10 +24,7 @@ export function searchOfUsers(engine: Pick<Engine<Verbs>, 'read' | 'dialect'>) {
     const texts = sort === '-id' ? downwards : upwards
     const keys = [nameKeyOf(text), loginKeyOf(text)].flatMap(key => [key, key + lastCharacters])
     const page = new UserPage(engine.dialect.name)
-    const read = async (statement: Statement) => {
-      await page.pace.rest()
-      return engine.read(statement)
-    }
+    const read = (statement: Statement) => page.pace.rest().then(() => engine.read(statement))
     const [counts = []] = await read({ text: counted, values: keys })
     const areFew = counts.every(count => Number(count) <= someUsers)
     for (let start = after ?? texts.start; ; ) {
