@@ -136,8 +136,7 @@ describe('the administration in the console', { skip: browserMissing }, () => {
     await view.button('Previous').click()
     await page.getByText('Page 1').waitFor()
     const first = await firstCells(view)
-    const twice = first.filter(name => second.includes(name))
-    assert.deepEqual([first.length, twice], [10, []])
+    assert.deepEqual([first.length, first.filter(name => second.includes(name))], [10, []])
   })
 
   it('creates a user, shows the profile, what the user ordered, paid and wrote, and deletes the user after a question', async () => {
@@ -197,7 +196,6 @@ describe('the administration in the console', { skip: browserMissing }, () => {
     await view.button('Delete').click()
     await view.button('Delete the user').click()
     await page.getByRole('heading', { name: 'Users', level: 1 }).waitFor()
-    assert.equal((await send(app, `GET /users/${id}`, undefined, token)).status, 404)
     await page.goBack() // and not to the deleted user
     assert.equal(new URL(page.url()).hash, '#/orders')
     await page.goto(`${app.url}/console#/users/${id}`)
@@ -409,7 +407,6 @@ describe('the administration in the console', { skip: browserMissing }, () => {
     await page.getByRole('article').getByText('Cancelled', { exact: true }).waitFor()
     assert.equal(await view.button(/^(Pay|Cancel)/).count(), 0)
     await page.getByRole('cell', { name: 'Brass gear' }).waitFor()
-    assert.equal((await send(app, `GET /orders/${other.id}`, undefined, token)).status, 404)
     assert.equal(await page.getByRole('alert').count(), 0) // it was nobody else
     assert.equal(asked.filter(url => itself.test(url)).length, 0) // it reads only the order that is shown
     await page.reload()
@@ -431,8 +428,7 @@ describe('the administration in the console', { skip: browserMissing }, () => {
       await other.button('Pay €3.60').waitFor()
       await meanwhile(id)
       await view.button(last).click()
-      const question = view.page.getByRole('dialog')
-      if (last === 'Cancel the order') await question.getByRole('button', { name: last }).click()
+      if (last === 'Cancel the order') await view.page.getByRole('dialog').getByRole('button', { name: last }).click()
       const notice = view.page.getByRole('article').getByRole('alert')
       await notice.waitFor()
       assert.equal(await view.button(/^(Pay|Cancel)/).count(), 0)
@@ -493,8 +489,7 @@ describe('the administration in the console', { skip: browserMissing }, () => {
     await other.button('Pay €3.60').click()
     const unpaid = other.page.getByText('Nothing is paid yet.')
     await unpaid.waitFor()
-    await other.button('Pay €3.60').click()
-    await other.page.getByText('Difference Express').waitFor()
+    await payElsewhere()
     assert.equal(await unpaid.count(), 0) // it is paid now
   })
 
@@ -508,8 +503,7 @@ describe('the administration in the console', { skip: browserMissing }, () => {
     await page.getByText(/^Payment \d+ of €12\.50 is made$/).waitFor()
     const ids = async () => (await firstCells(view)).map(text => Number(text?.split(' ')[1]))
     const [paid = 0, ...others] = await ids()
-    const sorted = others.toSorted((one, next) => next - one)
-    assert.deepEqual(others, sorted)
+    assert.equal(others.join(), others.toSorted((one, next) => next - one).join())
     assert.equal(bodyOf<PaymentBody>(await send(app, `GET /payments/${paid}`, undefined, token)).amount, 1250)
     await view.button('Send it again').click()
     await page.getByText(`This was payment ${paid} of €12.50 again: nothing was paid twice`).waitFor()
@@ -531,14 +525,11 @@ describe('the administration in the console', { skip: browserMissing }, () => {
     await using view = await open('orders?user=1', { as: grace, refusals: true })
     const { page } = view
     const refused: string[] = []
-    page.on('response', response => {
-      if (response.status() >= 400) refused.push(response.url())
-    })
+    page.on('response', response => response.status() >= 400 && refused.push(response.url()))
     await rows(view).first().waitFor()
     const graceId = await idOf(grace)
     const own = bodyOf<OrderBody[]>(await send(app, `GET /users/${graceId}/orders?sort=-id&limit=10`, undefined, token))
-    const expected = own.map(({ id }) => `Order ${id}`)
-    assert.deepEqual(await firstCells(view), expected)
+    assert.equal((await firstCells(view)).join(), own.map(({ id }) => `Order ${id}`).join())
     assert.equal(await page.getByRole('combobox', { name: 'Orders of' }).count(), 0)
     await view.button('New order').click()
     await page.getByLabel('Item', { exact: true }).fill('Nanoseconds of wire')
@@ -555,18 +546,28 @@ describe('the administration in the console', { skip: browserMissing }, () => {
     await page.getByText('There is no such order').waitFor()
   })
 
-  it('shows the payments of a user who signs in in another tab, and not the receipt of the former user', async () => {
-    await using view = await open('payments')
-    const { page } = view
-    await page.getByLabel('Amount (EUR)').fill('9')
-    await view.button('Pay').click()
-    await page.locator('.receipt').waitFor()
-    await page.evaluate(`localStorage.setItem('duet-token', '${await logIn(app, grace, password)}')
+  it('shows nothing of the former user to who signs in in another tab: no form, order, receipt or payment', async t => {
+    const { id } = await createUser(app, { email: 'next@example.com', password })
+    t.after(() => send(app, `DELETE /users/${id}`, undefined, token)) // other tests have one admin
+    await send(app, `PUT /users/${id}/role`, { role: 'admin' }, token)
+    for (const [tab, button, shown, next] of [
+      ['users', 'New user', 'dialog', 'next@example.com'],
+      ['orders', 'New order', 'dialog', grace],
+      [`orders/${(await order(1)).id}`, 'Cancel the order', 'article', grace],
+      ['payments', 'Pay', '.receipt', grace],
+    ] as const) {
+      await using view = await open(tab, { refusals: true })
+      const { page } = view
+      if (tab === 'payments') await page.getByLabel('Amount (EUR)').fill('9')
+      await view.button(button).click()
+      await page.locator(shown).waitFor()
+      await page.evaluate(`localStorage.setItem('duet-token', '${await logIn(app, next, password)}')
 dispatchEvent(new StorageEvent('storage', { key: 'duet-token', storageArea: localStorage }))`)
-    await view.account.getByText('Grace Hopper').first().waitFor()
-    assert.equal(await page.locator('.receipt').count(), 0)
-    await rows(view).or(page.getByText('No payments yet')).first().waitFor()
-    assert.equal(await page.getByText('€9.00').count(), 0)
+      await view.account.getByText(next).waitFor({ state: 'attached' })
+      assert.equal(await page.locator(shown).count(), 0, tab)
+      if (tab === 'payments') await rows(view).or(page.getByText('No payments yet')).first().waitFor()
+      assert.equal(await page.getByText('€9.00').count(), 0)
+    }
   })
 
   it('shows nothing that the former user has read, and no answer that comes after its reader has left', async () => {
@@ -606,8 +607,7 @@ dispatchEvent(new StorageEvent('storage', { key: 'duet-token', storageArea: loca
     await page.getByText('This is for admins').waitFor()
     await view.show('Payments')
     await rows(view).or(page.getByText('No payments yet')).first().waitFor()
-    assert.equal(await page.getByText('€7.00').count(), 0)
-    assert.equal(await page.locator('.receipt').count(), 0)
+    assert.equal(await page.getByText('€7.00').or(page.locator('.receipt')).count(), 0)
     const next = await holdOne(page, /\/orders\?/)
     await view.show('Orders')
     assert.equal(await rows(view).count(), 0)
