@@ -79,6 +79,12 @@ describe('the console, for all users', { skip: browserMissing }, () => {
       await page.keyboard.press('Escape') // the browser lets a page refuse it only now and then
       await question.waitFor({ state: count % 2 === 0 ? 'visible' : 'hidden' })
     }
+    await page.evaluate("document.querySelector('dialog').close()") // when the question is open already
+    const above = `[...document.querySelectorAll('dialog button')].some(button => {
+      const { x, y } = button.getBoundingClientRect()
+      return button.textContent === 'Go on writing' && document.elementFromPoint(x + 5, y + 5) === button
+    })`
+    await waitUntil(() => page.evaluate<boolean>(above))
     await view.button('Go on writing').click()
     assert.equal(await name.inputValue(), 'Unfinished')
     assert.ok(await name.isVisible())

@@ -12,12 +12,13 @@ interface LeaveGuard {
 
 /** Asks before a text is lost that was written in the inputs below this element. */
 export function useLeaveGuard(root: RefObject<HTMLElement | null>, onLeave: () => void): LeaveGuard {
-  const isAsking = useSignal(false)
+  /** How often it has been asked: each time anew, above a form that the browser has shown again. */
+  const asked = useSignal(0)
   const stay = () => {
-    isAsking.value = false
+    asked.value = 0
   }
-  const question = isAsking.value && (
-    <Dialog title="Discard what you wrote?" onClose={stay}>
+  const question = asked.value > 0 && (
+    <Dialog key={asked.value} title="Discard what you wrote?" onClose={stay}>
       <p>It is not saved anywhere.</p>
       <div class="actions end">
         <button type="button" onClick={stay}>
@@ -31,7 +32,7 @@ export function useLeaveGuard(root: RefObject<HTMLElement | null>, onLeave: () =
   )
   return {
     leave: () => {
-      if (isWritten(root.current)) isAsking.value = true
+      if (isWritten(root.current)) asked.value++
       else onLeave()
     },
     question,
