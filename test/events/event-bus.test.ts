@@ -53,8 +53,8 @@ describe('Every event bus', () => {
       const [mine, theirs] = [heard(one), heard(other)]
       one.notify()
       assert.deepEqual(mine, { times: 1, writtenHere: 1 })
-      for (let n = 0; n < 1_000; n++) one.announce()
-      other.announce()
+      other.announce() // the first takes long
+      for (let n = 0; n < 10; n++) one.announce()
       // The first of them, and one for all that follow.
       const [fromOther, fromOne] = name === 'in memory' ? [0, 0] : [1, 2]
       await waitUntil(() => mine.times > fromOther && theirs.times >= fromOne)
