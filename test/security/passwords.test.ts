@@ -85,8 +85,8 @@ test('few passwords are hashed at once, few wait, and further ones are rejected 
   await later
 })
 
-test('logins beyond the queue limit get 503 with Retry-After, and the others their usual answer', async () => {
-  await using app = await startTestApp({ LOGIN_LIMIT_MAX: '0' }, expensive)
+test('logins beyond the queue limit, which threads share, get 503 with Retry-After, and the others their usual answer', async () => {
+  await using app = await startTestApp({ LOGIN_LIMIT_MAX: '0', THREADS: '2' }, expensive)
   await register(app.url)
   const { atOnce, mayWait } = few.logins
   const total = atOnce + mayWait + 30
