@@ -7,6 +7,7 @@ import prom, { Registry } from 'prom-client'
 import { Histogram } from '../../src/http/histogram.ts'
 import { Metrics, serveMetrics } from '../../src/http/metrics.ts'
 import { version } from '../../src/http/pages/home.ts'
+import type { ThreadApp } from '../../src/wiring/running.ts'
 import { connectTo } from '../storage/transaction.ts'
 import { startTestApp, startTestAppOn, startTestServer } from '../support/app.ts'
 import { engineKinds, postgres } from '../support/engines.ts'
@@ -28,8 +29,7 @@ describe('The metrics of an app', () => {
 
   it('count requests by method, route and status', async () => {
     for (let times = 0; times < 3; times++) await ask(`${app.url}/health/live?x=${times}`)
-    await ask(`${app.url}/health/live`, { method: 'HEAD' })
-    await ask(`${app.url}/health/live`, { method: 'DELETE' })
+    for (const method of ['HEAD', 'DELETE']) await ask(`${app.url}/health/live`, { method })
     const { headers } = await ask(`${app.url}/metrics`)
     assert.match(headers.get('content-type') ?? '', /^text\/plain; version=0\.0\.4/)
     assert.equal(await counted(app, 'method="GET",route="/health/live",status="200"'), 3)
@@ -126,18 +126,17 @@ test('connections to PostgreSQL in use, and reads and writes that wait for one, 
   await becomes((inUse, waiting) => inUse === 0 && waiting === 0)
 })
 
-test('of several threads the delay of the event loop is the largest, and what concerns the process is told once', async () => {
-  const one = await new Metrics().ofThread()
-  const other = one.map(metric => ({
-    ...metric,
-    values: metric.values.map(({ value, labels }) => ({ value: value + 100, labels })),
-  }))
-  await using server = await startSlow(async () => [one, other])
+test('of several threads delays are the largest, and what concerns the process is told once', async () => {
+  await using app = await startTestApp({ THREADS: '1' })
+  const one = await (app.app as ThreadApp).metrics()
+  const more = (values: (typeof one)[number]['values']) => values.map(each => ({ ...each, value: each.value + 100 }))
+  const other = one.map(metric => ({ ...metric, values: more(metric.values) }))
+  await using server = await startSlow(async () => [one, other, other])
   const own = (name: string) => one.find(metric => metric.name === name)?.values[0]?.value ?? Number.NaN
-  for (const name of ['nodejs_eventloop_lag_p99_seconds', 'nodejs_eventloop_lag_mean_seconds'])
+  for (const name of ['nodejs_eventloop_lag_p99_seconds', 'duet_events_undelivered_age_seconds'])
     assert.equal(await metricOf(server, name), own(name) + 100, name)
   assert.equal(await metricOf(server, 'process_start_time_seconds'), own('process_start_time_seconds'))
-  assert.equal(await metricOf(server, 'duet_events_delivered_total'), 100)
+  assert.equal(await metricOf(server, 'duet_events_delivered_total'), 200)
 })
 
 test('with METRICS_TOKEN set, the metrics need that token', async () => {
@@ -203,11 +202,11 @@ function metricsIn(text: string): Map<string, readonly string[] | undefined> {
 }
 
 for (const kind of engineKinds) {
-  test(`the metrics on ${kind.name}, with Redis and backups, are all in the table of docs/operations.md, with their labels, and no others are; they say what runs here, and how long Redis takes`, {
+  test(`the metrics on ${kind.name}, with Redis and backups, are all in the table of docs/operations.md, with their labels, and no others are; they say what runs here, whether all threads are ready and reach Redis, and how long it takes`, {
     skip: kind.skip || (redisMissing() ?? false),
   }, async () => {
-    const env = { REDIS_URL: await newRedisDatabase(), RATE_LIMIT_PATHS: '/', BACKUP_DIR: import.meta.dirname }
-    await using app = await startTestAppOn(kind, env)
+    const env = { RATE_LIMIT_PATHS: '/', BACKUP_DIR: import.meta.dirname, THREADS: '2' }
+    await using app = await startTestAppOn(kind, { ...env, REDIS_URL: await newRedisDatabase() })
     await createMember(app)
     using client = await SocketClient.connect(app)
     await client.read('{ posts { id } }')
@@ -219,5 +218,6 @@ for (const kind of engineKinds) {
     const info = `version="${version}",node="${process.version}",engine="${kind.kind}"`
     assert.ok(text.includes(`duet_build_info{${info}} 1\n`), text)
     assert.ok((await metricOf(app, 'duet_redis_seconds_count')) > 0)
+    for (const name of ['duet_ready', 'duet_redis_up']) assert.equal(await metricOf(app, name), 1, name)
   })
 }
