@@ -105,7 +105,7 @@ describe('Documents', () => {
         (n: number) => `{ posts(limit: ${nested('[', '1', ']', n)}) { id } }`,
         (n: number) => `{ posts(limit: ${nested('{a: ', '1', '}', n)}) { id } }`,
         (n: number) => `query ($v: ${nested('[', 'Int', ']', n)}) { posts(limit: $v) { id } }`,
-        (n: number) => `query ($v: Int = ${nested('[', '1', ']', n)}) { posts(limit: $v) { id } }`,
+        (n: number) => `query ($u: Int @x(y: 1), $v: Int = [${nested('{a: ', '1', '}', n - 1)}]) { id }`,
         (n: number) => `{ __typename @include(if: ${nested('[', 'true', ']', n)}) }`,
       ]) {
         assertRefused(await query(app, text(32)), 400, 'GRAPHQL_VALIDATION_FAILED')
