@@ -198,11 +198,11 @@ describe('Reads of one turn of the event loop', () => {
     assert.deepEqual([await one, await two], [[[1]], [[2]]])
   })
 
-  it('have the limit of an answer each, not together', async () => {
-    const { engine } = notes
-    const large = (n: number) =>
-      engine.read(sql`select ${n} from (select 1) where count_text(${bounds.answerBytes}) = 1`)
-    assert.deepEqual(await Promise.all([large(1), large(2)]), [[[1]], [[2]]])
+  it('have the limit of an answer each, not together, also after one that is above it', async () => {
+    const most = bounds.answerBytes
+    const count = (bytes: number) => notes.engine.read(sql`select ${bytes} where count_text(${bytes}) = 1`)
+    const refused = assert.rejects(count(most + 1), { code: 'answer-too-large' })
+    assert.deepEqual(await Promise.all([count(most), count(most - 1), refused]), [[[most]], [[most - 1]], undefined])
   })
 
   it('run a few per turn if they are slow', async () => {
