@@ -136,7 +136,7 @@ const tests: Readonly<Record<string, string | readonly string[]>> = {
   'operations of a socket at once':
     'subscriptions/protocol: of 101 subscriptions 100 are accepted, the last gets SUBSCRIPTION_LIMIT_EXCEEDED',
   'clients that log in or subscribe at once': [
-    'subscriptions/conversation: of many clients that log in and subscribe at once, a few are looked at at a time, and the others wait',
+    'subscriptions/conversation: of many clients that log in and subscribe at once, a few are looked at at a time',
     'subscriptions/clients: cut off and resume at once wait their turn: each gets every event once and in order, and no error',
   ],
   'different subscriptions':
