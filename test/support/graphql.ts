@@ -68,8 +68,8 @@ export interface ErrorBody {
 }
 
 /**
- * Checks that an answer is a refused operation: its status, no data, and `errors` that all have a message and this
- * code. Returns the first error.
+ * Checks that an answer is a refused operation: its status, no data, `errors` that all have a message and this code, and
+ * a connection that stays open. Returns the first error.
  */
 export function assertRefused(response: RawResponse, status: number, code: string, text?: string | RegExp): ErrorBody {
   const { headers, body } = response
@@ -77,6 +77,7 @@ export function assertRefused(response: RawResponse, status: number, code: strin
   assert.match(headers.get('content-type') ?? '', contentType)
   assert.match(headers.get('x-request-id') ?? '', /^[\w.:-]{1,128}$/)
   assert.equal(headers.has('www-authenticate'), status === 401)
+  assert.notEqual(headers.get('connection'), 'close')
   const parsed: { readonly errors: readonly ErrorBody[] } = JSON.parse(body)
   assert.deepEqual(Object.keys(parsed), ['errors'], body)
   for (const { message, extensions, ...more } of parsed.errors) {
