@@ -94,6 +94,7 @@ describe('The PostgreSQL engine', { skip: postgres.skip }, () => {
     {
       await using hasty = postgresAt(role.url).open(catalogue, { timeouts: timeoutsOf(200) })
       await answersUnavailable(hasty.read(sql`select 1`))
+      assert.equal(hasty.poolUse?.waiting(), 0, 'a connection would be lost to whom it is lent now')
     }
     await using engine = postgresAt(role.url).open(catalogue)
     const patient = Promise.all([engine.read(sql`select 1`), engine.read(sql`select 2`)])
@@ -211,10 +212,8 @@ describe('The PostgreSQL engine', { skip: postgres.skip }, () => {
     const { engine, proxy } = await throughProxy(t, { timeouts: impatient })
     await engine.ping()
     proxy.fromClient = () => 'keep'
-    await Promise.all([
-      ...Array.from({ length: 15 }, () => answersUnavailable(engine.read(sql`select 1`))),
-      ...Array.from({ length: 15 }, (_, index) => answersUnavailable(engine.write('put', `h${index}`, 'v'))),
-    ])
+    const ask = (at: number) => (at % 2 === 0 ? engine.read(sql`select 1`) : engine.write('put', `h${at}`, 'v'))
+    await Promise.all(Array.from({ length: 30 }, (_, at) => answersUnavailable(ask(at))))
     proxy.fromClient = () => 'pass'
     await recovered(engine)
   })
