@@ -225,10 +225,9 @@ describe('The PostgreSQL engine', { skip: postgres.skip }, () => {
     await other.query(`begin; select * from notes where key = 'locked' for update`)
     await using watcher = await connectTo(database.location)
     let waiting = 50
-    const writes = Array.from({ length: waiting }, async () => {
-      await assert.rejects(engine.write('increment', 'locked'), isUnavailable)
-      waiting--
-    })
+    const writes = Array.from({ length: waiting }, () =>
+      assert.rejects(engine.write('increment', 'locked'), isUnavailable).finally(() => waiting--),
+    )
     let most = 0
     while (waiting > 0) {
       const { rows } = await watcher.query(`select count(*)::int as held from pg_stat_activity
