@@ -7,12 +7,14 @@ import {
   NoSchemaIntrospectionCustomRule,
   type OperationDefinitionNode,
   parse,
+  type SelectionNode,
   specifiedRules,
   type Token,
   TokenKind,
   validate,
 } from 'graphql'
 import type { Fields } from '../../core/input.ts'
+import { Counts } from '../../lib/counts.ts'
 import { LruCache } from '../../lib/lru-cache.ts'
 import { UsedBefore } from '../../lib/used-before.ts'
 import { waited } from '../../lib/waits.ts'
@@ -56,6 +58,7 @@ export class Documents {
       const message = `The operation nests ${depth} levels deep; ${maxDepth} are allowed.`
       throw refusal('DEPTH_LIMIT_EXCEEDED', message, { depth, limit: maxDepth })
     }
+    checkRepetitions(parsed)
     const rules = introspection ? specifiedRules : [...specifiedRules, NoSchemaIntrospectionCustomRule]
     const errors = validate(schema, parsed, rules, { maxErrors, hideSuggestions: !suggestions })
     if (errors.length > 0) throw refusalFromGraphQL('GRAPHQL_VALIDATION_FAILED', errors)
@@ -70,8 +73,14 @@ export class Documents {
 
 const kept = Object.freeze({ documents: 2000, bytes: 32 * 1024 * 1024 })
 
-/** Limits of a document: its size, the length of its names, and the nesting of literals and of lists in types. */
-export const documentBounds = Object.freeze({ bytes: 64 * 1024, tokens: 1000, nameLength: 128, literalDepth: 32 })
+/** Limits of a document: its size, the length and repetition of names, and the nesting of literals and of lists in types. */
+export const documentBounds = Object.freeze({
+  bytes: 64 * 1024,
+  tokens: 1000,
+  nameLength: 128,
+  repetitions: 100,
+  literalDepth: 32,
+})
 
 const maxErrors = 10
 
@@ -105,6 +114,18 @@ function checkNames({ loc }: DocumentNode): void {
     else if (kind === TokenKind.BRACKET_R || (kind === TokenKind.BRACE_R && parentheses > 0)) literals--
     if (literals > literalDepth) throw tooLarge(`has a literal or a type that nests more than ${literalDepth} deep`)
   }
+}
+
+/** graphql-js compares each two fields of one name with all that they select: 245 of them would take 20 to 100 ms. */
+function checkRepetitions({ definitions }: DocumentNode): void {
+  const counts = new Counts()
+  const check = (node: DocumentNode['definitions'][number] | SelectionNode): void => {
+    if (!('selectionSet' in node) || node.selectionSet === undefined) return
+    if (node.kind === Kind.FIELD && counts.add((node.alias ?? node.name).value) > documentBounds.repetitions)
+      throw tooLarge(`selects from more than ${documentBounds.repetitions} fields of one name or alias`)
+    node.selectionSet.selections.forEach(check)
+  }
+  definitions.forEach(check)
 }
 
 function tooLarge(reason: string) {
