@@ -10,9 +10,10 @@ export async function within<Result>(promise: Promise<Result>, timeoutMs: number
 }
 
 /**
- * Calls a function after this time, when all that has arrived meanwhile was read. If this thread was too busy to read it,
- * that is no reason to give up. The function may be called once even after `clearTimeout`.
+ * Calls a function after this time, when all that has arrived meanwhile was read, and handled in the turn after that. If
+ * this thread was too busy to read it, that is no reason to give up. The function may be called once even after
+ * `clearTimeout`.
  */
 export function whenLate(ms: number, late: () => void): NodeJS.Timeout {
-  return setTimeout(() => setImmediate(late), ms)
+  return setTimeout(() => setImmediate(setImmediate, late), ms)
 }

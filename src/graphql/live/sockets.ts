@@ -33,6 +33,7 @@ export class Sockets implements AsyncDisposable {
     noServer: true,
     clientTracking: false,
     perMessageDeflate: false,
+    allowSynchronousEvents: false, // others have a turn between the messages of one packet
     // Pings count like messages, and are answered when they have been counted.
     autoPong: false,
     maxFragments: socketBounds.fragments,
