@@ -80,7 +80,7 @@ export function limitAtOnce(server: FastifyInstance, { atOnce }: RateLimit): voi
       if (response.destroyed) return atOnce.leave(client)
       let hasLeft = false
       const leave = () => {
-        if (!hasLeft) atOnce.leave(client)
+        if (!hasLeft) setImmediate(() => atOnce.leave(client)) // others have a turn before its next request
         hasLeft = true
       }
       response.once('prefinish', leave) // the client may take long to read the answer
