@@ -67,12 +67,17 @@ export class SqliteReader implements Disposable {
     /** The rows of each statement's last run, and the values it ran with. */
     const known = new Map<string, { readonly values: Row; readonly rows: readonly Row[] }>()
     const rest: Waiting[] = []
-    let now = performance.now()
+    let [now, sharedBytes] = [performance.now(), 0]
     const end = now + slice
     for (const waiting of all) {
       const { statement, resolve, reject, since, waits } = waiting
       const same = statement.own ? undefined : known.get(statement.text)
       if (same !== undefined && statement.values.every((value, slot) => value === same.values[slot])) {
+        sharedBytes += bytesIn(same.rows)
+        if (sharedBytes > mostShared) {
+          rest.push(waiting)
+          continue
+        }
         waits?.add('queue', since, now)
         this.#observer.read((now - since) / 1000)
         resolve(same.rows)
@@ -115,8 +120,15 @@ interface Waiting {
   reject(error: Error): void
 }
 
-/** Maximum milliseconds of reading per turn, apart from the last read. */
+/** Those of a long answer. Each reader makes its own text of them. */
+function bytesIn([row = []]: readonly Row[]): number {
+  const [value]: readonly unknown[] = row
+  return value instanceof Uint8Array ? value.length : 0
+}
+
+/** Maximum milliseconds of reading per turn, apart from the last read, and bytes of answers that others get too. */
 const slice = 5
+const mostShared = 1024 * 1024
 
 const begin = { text: 'begin', values: [] }
 const commit = { text: 'commit', values: [] }
