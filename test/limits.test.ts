@@ -67,7 +67,7 @@ const tests: Readonly<Record<string, string | readonly string[]>> = {
     'mail/password-resets: a link is valid for 30 minutes after its mail',
   ],
   'passwords that are checked or hashed at once': [
-    'security/passwords: logins beyond the queue limit get 503 with Retry-After, and the others their usual answer',
+    'security/passwords: logins beyond the queue limit, which threads share, get 503 with Retry-After, and the others their usual answer',
     'security/passwords: few passwords are hashed at once, few wait, and further ones are rejected at once',
   ],
   'users, orders or payments of a page': [

@@ -115,30 +115,25 @@ export class NaiveQuery {
 
   readonly shownUser = (row: UserRow): object => ({
     ...row,
-    posts: (args: PageArgs) =>
-      page(
-        this.#data()
-          .posts.filter(({ authorId }) => authorId === row.id)
-          .sort(newestFirst),
-        args,
-        newestFirst,
-      ).map(this.shownPost),
+    posts: (args: PageArgs) => {
+      const own = this.#data().posts.filter(({ authorId }) => authorId === row.id)
+      return page(own.sort(newestFirst), args, newestFirst).map(this.shownPost)
+    },
   })
 
   readonly shownPost = (row: PostRow): object => ({
     ...row,
     updatedAt: lastUpdateOf(row),
     author: () => this.#userWith(({ id }) => id === row.authorId),
-    commentCount: () => this.#data().comments.filter(({ postId }) => postId === row.id).length,
-    comments: (args: PageArgs) =>
-      page(
-        this.#data()
-          .comments.filter(({ postId }) => postId === row.id)
-          .sort(byId),
-        args,
-        byId,
-      ).map(this.shownComment),
+    commentCount: () => this.#commentsOf(row).length,
+    comments: (args: PageArgs) => page(this.#commentsOf(row), args, byId).map(this.shownComment),
   })
+
+  #commentsOf({ id }: PostRow) {
+    return this.#data()
+      .comments.filter(({ postId }) => postId === id)
+      .sort(byId)
+  }
 
   readonly shownComment = (row: CommentRow): object => ({
     ...row,
