@@ -93,7 +93,8 @@ const tests: Readonly<Record<string, string | readonly string[]>> = {
     'graphql/document-bounds: 64 KiB are allowed and one byte more is not',
     'graphql/document-bounds: 1,000 tokens are allowed and one more is not, without comments and commas',
   ],
-  'names, nesting of literals and types': [
+  'names, fields of one name, nesting of literals and types': [
+    'graphql/document-bounds: may select from 100 fields of one name or alias, wherever they are, and refused as too large from 101 on',
     'graphql/document-bounds: is executed, and a larger one is refused with DOCUMENT_TOO_LARGE, by POST and over a socket',
     'graphql/document-bounds: is validated if a literal or a type nests 32 deep, and refused as too large from 33 on',
   ],
@@ -152,8 +153,10 @@ const tests: Readonly<Record<string, string | readonly string[]>> = {
     'storage/purges: deletes exactly the events older than an hour and a minute',
   ],
   'time of an operation in the database': 'storage/postgres: answers 503 in time while the database hangs',
-  'size of an answer of GraphQL':
+  'size of an answer of GraphQL': [
     'storage/select: has at most two MiB for all fields together, and above that nothing is changed',
+    'subscriptions/transports: an event above 262,144 characters ends its subscription with RESPONSE_TOO_LARGE, and no others',
+  ],
   'operations that wait for the store':
     'storage/postgres: rejects with 503 at once if too many operations wait for connections',
   'connections that writes hold':

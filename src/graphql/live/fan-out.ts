@@ -1,5 +1,5 @@
 import { setTimeout as pause, setImmediate as turn } from 'node:timers/promises'
-import { AppError, isOutage } from '../../core/errors.ts'
+import { AppError, answerTooLarge, isOutage } from '../../core/errors.ts'
 import type { Event, EventLog, Place, RecentEvents } from '../../core/events.ts'
 import { nameOf, placeToText, subjectOf, topicsOf } from '../../core/events.ts'
 import { Queue } from '../../core/queue.ts'
@@ -204,6 +204,7 @@ export class FanOut {
     const begun = performance.now()
     try {
       const data = await store.selectOne(selection, values.with(id, subject))
+      if (data !== undefined && data.length > mostEventText) throw answerTooLarge()
       if (performance.now() - begun <= readMs) group.slowReads = 0
       else if (++group.slowReads >= mostSlowReads) throw tooExpensive()
       return data
@@ -231,6 +232,8 @@ function tooExpensive(): Refusal {
   return refusal('SUBSCRIPTION_TOO_EXPENSIVE', 'What the subscription asks for could not be read in time.')
 }
 
+/** Characters. One change can be an event for hundreds of groups of one client, each with an answer of its own. */
+const mostEventText = 256 * 1024
 const groupsInTurn = 64
 const mostLateMs = 60_000
 const retryMs = 250
