@@ -6,6 +6,7 @@ import { startTestApp } from '../support/app.ts'
 import { TestClock } from '../support/clock.ts'
 import { ask, postJson, RawConnection, sendRaw } from '../support/http.ts'
 import { assertRefusal } from '../support/refusal.ts'
+import { atEachTurn, waitUntil } from '../support/wait.ts'
 
 async function start(env: Readonly<Record<string, string>> = {}) {
   const clock = new TestClock()
@@ -194,4 +195,20 @@ test('only the listed proxies are trusted, by address and by range, in IPv4 and 
   assert.equal(clientOf(['fd00::/8'], 'fe80::1%eth0', '192.0.2.1'), 'fe80::1%eth0')
   assert.equal(clientOf(['10.0.0.0/8'], '10.0.0.1', ''), '10.0.0.1')
   assert.equal(clientOf(['0.0.0.0/0'], '10.0.0.1', 'fe80::1%eth0, 10.0.0.2'), 'fe80::1%eth0')
+})
+
+test('others have a turn between requests of one client, also on many connections and if they are refused at once', async () => {
+  await using app = await start()
+  const connections = await Promise.all(Array.from({ length: 10 }, () => RawConnection.open(app.port)))
+  const request = (body: string) =>
+    `POST /graphql HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`
+  for (const connection of connections) {
+    connection.write(request('{}'))
+    await connection.response()
+  }
+  const done = () => connections.filter(({ unread }) => unread.includes('GRAPHQL_PARSE_FAILED')).length
+  for (const connection of connections) connection.write(request('{"query":"{"}'))
+  const counts = await atEachTurn(done, () => waitUntil(() => done() === 10))
+  assert.ok(counts.length >= 4, `turns at ${counts}`)
+  for (const connection of connections) connection[Symbol.dispose]()
 })

@@ -17,7 +17,7 @@ import { timeoutsOf } from '../../src/storage/timeouts.ts'
 import { type OpenOptions, sqlite } from '../support/engines.ts'
 import { serveDuet } from '../support/process.ts'
 import { shared } from '../support/shared.ts'
-import { testTimeoutMs, waitUntil } from '../support/wait.ts'
+import { atEachTurn, testTimeoutMs, waitUntil } from '../support/wait.ts'
 import { catalogue, verbs as testVerbs } from './contract-verbs.ts'
 import { databaseWithNotes, type Notes, openNotes } from './notes.ts'
 
@@ -189,6 +189,16 @@ describe('Reads of one turn of the event loop', () => {
     const [common, own, another, same] = await Promise.all([bytes(), bytes(true), bytes(true), bytes()])
     assert.equal(new Set([common, own, another]).size, 3)
     assert.equal(same, common)
+  })
+
+  it('share at most 1 MiB of a long answer, of which each makes a text, and the others come in later turns', async () => {
+    let count = 0
+    const read = () => notes.engine.read(sql`select zeroblob(400000)`).then(() => count++)
+    const counts = await atEachTurn(
+      () => count,
+      () => Promise.all(Array.from({ length: 8 }, read)),
+    )
+    assert.deepEqual(counts, [3, 6, 8])
   })
 
   it('fail independently of each other', async () => {

@@ -5,7 +5,7 @@ import { setImmediate as turn } from 'node:timers/promises'
 import { unavailable } from '../../src/core/errors.ts'
 import type { Selection } from '../../src/core/selection.ts'
 import { EventMessage } from '../../src/graphql/live/event-message.ts'
-import { waitUntil } from '../support/wait.ts'
+import { atEachTurn, waitUntil } from '../support/wait.ts'
 import { commentAdded, FakeSubscriber, FanOutStage, postAdded, postDeleted, soon } from './fakes.ts'
 
 const ids = 'subscription { postAdded { id } }'
@@ -323,7 +323,10 @@ describe('Sending an event', () => {
     }
     const slow = { ready: () => undefined, next: spin, end() {} }
     for (let n = 0; n < 500; n++) await stage.fanOut.subscribe(stage.subscription(ids), slow, 'a client')
-    const counts = await atEachTurn(stage, () => count)
+    const counts = await atEachTurn(
+      () => count,
+      () => stage.happen(postAdded(1), postAdded(2)),
+    )
     await waitUntil(() => count === 1_000)
     assert.ok(counts.filter(each => each < 500).length >= 3, `turns at ${counts}`)
   })
@@ -332,27 +335,14 @@ describe('Sending an event', () => {
     const stage = new FanOutStage({ groupsPerClient: 500 })
     const all: unknown[][] = []
     for (let n = 0; n < 300; n++) all.push((await stage.subscribe(`subscription { a${n}: postAdded { id } }`)).received)
-    const counts = await atEachTurn(stage, () => stage.delivered.length)
+    const counts = await atEachTurn(
+      () => stage.delivered.length,
+      () => stage.happen(postAdded(1), postAdded(2)),
+    )
     for (const received of all) assert.match(JSON.stringify(received), /^\[{"a\d+":{"id":"1"}},{"a\d+":{"id":"2"}}\]$/)
     assert.ok(counts.length >= 3, `turns at ${counts}`)
   })
 })
-
-/** The different numbers above 0 of what two events have reached by now, at each turn of the event loop. */
-async function atEachTurn(stage: FanOutStage, reached: () => number): Promise<readonly number[]> {
-  const counts = new Set<number>()
-  let isOver = false
-  const watching = (async () => {
-    while (!isOver) {
-      await turn()
-      counts.add(reached())
-    }
-  })()
-  await stage.happen(postAdded(1), postAdded(2))
-  isOver = true
-  await watching
-  return [...counts].filter(count => count > 0)
-}
 
 /** An internal class of `ws` that builds frames. Its types do not include it. */
 const { Sender } = createRequire(import.meta.url)('ws')

@@ -7,6 +7,7 @@ import { RawConnection } from '../support/http.ts'
 import { createMember, logIn, type Member } from '../support/rest.ts'
 import { shared } from '../support/shared.ts'
 import { type Answer, SocketClient } from '../support/sockets.ts'
+import { atEachTurn, waitUntil } from '../support/wait.ts'
 import { newPost } from './posts.ts'
 
 interface Asked {
@@ -117,6 +118,14 @@ describe('The same operation by POST, by GET and over a socket', () => {
       likes.map(({ data }) => data),
       [1, 2, 3].map(number => ({ likePost: { likes: number } })),
     )
+  })
+
+  it('of the messages of one packet of a socket one is handled in a turn', async () => {
+    using client = await SocketClient.connect(app)
+    const asked = Array.from({ length: 10 }, () => client.begin('{'))
+    const done = () => asked.filter(({ isOver }) => isOver).length
+    const counts = await atEachTurn(done, () => waitUntil(() => done() === 10))
+    assert.ok(counts.length >= 4, `turns at ${counts}`)
   })
 
   it('R-API-1: a token applies only to its own request or socket, and to no later one', async () => {

@@ -1,5 +1,5 @@
 import { AssertionError } from 'node:assert'
-import { setTimeout as pause } from 'node:timers/promises'
+import { setTimeout as pause, setImmediate as turn } from 'node:timers/promises'
 import { inForm } from './form.ts'
 
 // The real timers, before a test replaces them with mocked ones.
@@ -45,4 +45,17 @@ export async function within<Value>(promise: Promise<Value>, what: string | (() 
   } finally {
     clearTimeout(timer)
   }
+}
+
+/** The different values above 0 of a count at the turns of the event loop, until the work is done. */
+export async function atEachTurn(count: () => number, work: () => Promise<unknown>): Promise<readonly number[]> {
+  const counts = new Set<number>()
+  let isOver = false
+  const watching = (async () => {
+    for (; !isOver; counts.add(count())) await turn()
+  })()
+  await work()
+  isOver = true
+  await watching
+  return [...counts].filter(count => count > 0)
 }
