@@ -28,25 +28,24 @@ describe('FanOut', () => {
       assert.deepEqual(received, [{ postAdded: { id: '7' } }, { postAdded: { id: '8' } }])
   })
 
-  it('a subscription that starts while its post is deleted ends, in every order of the reads', async () => {
-    for (const isDeletedFirst of [true, false]) {
-      const stage = new FanOutStage()
-      const deletion = Promise.withResolvers<void>()
-      // The end of the log is read before the deletion or after it, and then there is no such post.
-      if (isDeletedFirst) await stage.happen(postDeleted(5))
-      stage.store.hasPost = async () => {
-        await deletion.promise
-        return false
+  it('a subscription to the comments of a post ends if it starts while that is deleted, in every order of the reads', async () => {
+    for (const field of ['Added(postId: 5) { id }', 'Updated(postId: 5) { id }', 'Deleted(postId: 5)']) {
+      for (const isDeletedFirst of [true, false]) {
+        const stage = new FanOutStage()
+        const deletion = Promise.withResolvers<void>()
+        // The end of the log is read before the deletion or after it, and then there is no such post.
+        if (isDeletedFirst) await stage.happen(postDeleted(5))
+        stage.store.hasPost = () => deletion.promise.then(() => false)
+        const subscriber = new FakeSubscriber()
+        const subscription = stage.subscription(`subscription { comment${field} }`)
+        const beginning = stage.fanOut.subscribe(subscription, subscriber, 'a client')
+        await turn()
+        if (!isDeletedFirst) await stage.happen(postDeleted(5))
+        deletion.resolve()
+        await (isDeletedFirst ? assert.rejects(beginning, { code: 'NOT_FOUND' }) : beginning)
+        assert.deepEqual(subscriber.received, isDeletedFirst ? [] : ['complete'], field)
+        assert.deepEqual([stage.fanOut.groups.size, stage.fanOut.groups.members], [0, 0])
       }
-      const subscriber = new FakeSubscriber()
-      const beginning = stage.fanOut.subscribe(stage.subscription(comments, { post: '5' }), subscriber, 'a client')
-      await turn()
-      if (!isDeletedFirst) await stage.happen(postDeleted(5))
-      deletion.resolve()
-      if (isDeletedFirst) await assert.rejects(beginning, { code: 'NOT_FOUND' })
-      else await beginning
-      assert.deepEqual(subscriber.received, isDeletedFirst ? [] : ['complete'])
-      assert.deepEqual([stage.fanOut.groups.size, stage.fanOut.groups.members], [0, 0])
     }
   })
 
