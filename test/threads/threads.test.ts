@@ -114,7 +114,7 @@ describe('Two threads', () => {
     await assert.rejects(startTestApp({ ...two, PORT: String(app.port) }), { code: 'EADDRINUSE', syscall: 'listen' })
   })
 
-  it('all know of maintenance when the switch has returned, and all know of its end', async () => {
+  it('all know of maintenance when the switch has returned, and all know of its end, also if it is switched twice at once', async () => {
     using open = new DisposableStack()
     const all = await Promise.all(Array.from({ length: 8 }, async () => open.use(await RawConnection.open(app.port))))
     const statuses = async () => {
@@ -123,6 +123,7 @@ describe('Two threads', () => {
     }
     for (let times = 0; times < 5; times++) {
       for (const status of [503, 200]) {
+        await Promise.all([app.app.toggleMaintenance(), app.app.toggleMaintenance()]) // the same as before
         await app.app.toggleMaintenance()
         assert.deepEqual(await statuses(), new Set([status]))
       }
@@ -141,8 +142,7 @@ describe('Two threads', () => {
     const page = 'GET / HTTP/1.1\r\nHost: localhost\r\nAccept: text/html\r\nConnection: close\r\n\r\n'
     /** Sends a request until both threads have answered it. */
     const onBoth = async (request: string, check: (answer: Awaited<ReturnType<typeof sendRaw>>) => void) => {
-      const from = app.logs.length
-      const path = request.split(' ')[1]
+      const [from, path] = [app.logs.length, request.split(' ')[1]]
       await waitUntil(async () => {
         check(await sendRaw(app.port, request))
         return servedBy(app.logs.slice(from).filter(line => line.path === path)).size === 2
