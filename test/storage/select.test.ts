@@ -43,7 +43,7 @@ for (const kind of engineKinds) {
         'texts with long keys': [320, `post(id: 1) { ${repeat(320, at => `${'k'.repeat(120)}${at}: content`)} }`],
         'lists of one object': [80, `user(id: 1) { ${lists(80)} }`],
         'objects at the top': [80, repeat(80, at => `p${at}: post(id: 1) { content }`)],
-        'objects of an object': [100, `post(id: 1) { ${repeat(20, author)} }`, `fragment F on User { ${lists(5)} }`],
+        'objects of an object': [100, `post(id: 1) { ${repeat(100, author)} }`, `fragment F on User { ${lists(1)} }`],
       }
       for (const [what, [words, field, fragment = '']] of Object.entries(shapes)) {
         const answers = [await ask(`{ ${field} } ${fragment}`)]
