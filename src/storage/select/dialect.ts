@@ -33,7 +33,7 @@ export interface Dialect {
 const uncounted = 512
 
 /** In bytes. For shorter ones the memory of bytes would take longer than is gained. */
-const longAnswer = 16_384
+const longAnswer = 131_072
 
 export const sqliteDialect: Dialect = {
   name: 'sqlite',
