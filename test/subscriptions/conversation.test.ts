@@ -402,6 +402,8 @@ describe('Sockets', () => {
     assert.deepEqual([stream.destroyed, stuck.closings()], [true, 1])
   })
 
+  const question = { type: 'subscribe', id: '1', payload: { query: post } }
+
   /** One that subscribes. */
   const subscribeWithoutReading = async () => {
     const { stage, open, closings, [Symbol.asyncDispose]: end } = await serveStuck()
@@ -415,9 +417,15 @@ describe('Sockets', () => {
     return {
       stream,
       sendEvent,
+      answer: async (bytes: number) => {
+        stage.store.answer = () => `{"post":{"id":"${'x'.repeat(bytes)}"}}`
+        stream.hear({ ...question, id: '2' })
+        await waitUntil(() => stream.writableLength > bytes)
+      },
       /** Sends events until the socket is closed. Returns the number of waiting bytes. */
       waitingWhenClosed: async (): Promise<number> => {
         while (closings() === 0) {
+          assert.equal(stage.fanOut.groups.members, 1)
           assert.ok(stream.writableLength < 100 * mebibyte, 'the number of waiting bytes has no limit')
           await sendEvent(bytes)
         }
@@ -441,7 +449,7 @@ describe('Sockets', () => {
       await using stuck = await subscribeWithoutReading()
       const large = 5 * mebibyte
       for (let round = 0; round < largeOnes; round++) {
-        await stuck.sendEvent(large)
+        await stuck.answer(large)
         for (let n = 0; n < 10; n++) await stuck.sendEvent(bytes)
         if (isRead) await stuck.stream.drain()
       }
@@ -450,8 +458,6 @@ describe('Sockets', () => {
       assert.ok(waiting > mebibyte && waiting < mebibyte + 2 * bytes, `${waiting} bytes wait after ${largeOnes}`)
     }
   })
-
-  const question = { type: 'subscribe', id: '1', payload: { query: post } }
 
   it('a client that does not read an answer is disconnected while all together leave too much unread, and one that reads is not', async () => {
     const unread = new Unread(3 * mebibyte)
