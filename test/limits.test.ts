@@ -94,7 +94,7 @@ const tests: Readonly<Record<string, string | readonly string[]>> = {
     'graphql/document-bounds: 1,000 tokens are allowed and one more is not, without comments and commas',
   ],
   'names, fields of one name, nesting of literals and types': [
-    'graphql/document-bounds: may select from 100 fields of one name or alias, wherever they are, and refused as too large from 101 on',
+    'graphql/document-bounds: may select from 100 fields of one name or alias, wherever they are, and is refused as too large from 101 on',
     'graphql/document-bounds: is executed, and a larger one is refused with DOCUMENT_TOO_LARGE, by POST and over a socket',
     'graphql/document-bounds: is validated if a literal or a type nests 32 deep, and refused as too large from 33 on',
   ],
