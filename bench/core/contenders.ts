@@ -38,7 +38,9 @@ export const duetSettings = {
   DEMO_DATA: 'false',
   ACCESS_POLICY: 'open',
   THREADS: '1',
-  MALLOC_ARENA_MAX: '1', // `npm start` sets it to the number of threads
+  // `npm start` sets both, the first to the number of threads.
+  MALLOC_ARENA_MAX: '1',
+  MALLOC_TRIM_THRESHOLD_: '1048576',
 } as const
 
 /** Settings of the others. */

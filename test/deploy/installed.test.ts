@@ -100,9 +100,11 @@ const lines: Readonly<Record<string, { readonly line: readonly string[]; readonl
 }
 
 for (const [name, { line, program }] of Object.entries(lines)) {
-  test(`${name} gives malloc an arena for each thread that serves, and bounds the new objects and the threads of V8`, () => {
+  test(`${name} gives malloc an arena for each thread that serves, and bounds its free memory, the new objects and the threads of V8`, () => {
     using folder = temporaryFolder()
-    writeFileSync(join(folder.path, 'node'), '#!/bin/sh\necho "$MALLOC_ARENA_MAX" "$@"', { mode: 0o755 })
+    writeFileSync(join(folder.path, 'node'), '#!/bin/sh\necho "$MALLOC_ARENA_MAX $MALLOC_TRIM_THRESHOLD_ $@"', {
+      mode: 0o755,
+    })
     const started = (threads: string, arenas = '') => {
       const [command = '', ...args] = line
       const env = { PATH: `${folder.path}:${process.env.PATH}`, THREADS: threads, MALLOC_ARENA_MAX: arenas }
@@ -110,7 +112,8 @@ for (const [name, { line, program }] of Object.entries(lines)) {
     }
     const flags = '--max-semi-space-size=8 --v8-pool-size=0'
     assert.ok(read('deploy/duet').includes(`node ${flags} `), 'systemd starts it with the same flags')
-    const rest = `${flags} ${program} serve`
+    assert.match(read('deploy/duet'), /^export MALLOC_ARENA_MAX=.* MALLOC_TRIM_THRESHOLD_=.*:-1048576/m)
+    const rest = `1048576 ${flags} ${program} serve`
     assert.equal(started('3'), `3 ${rest}`)
     assert.equal(started('3', '5'), `5 ${rest}`, 'an own number counts')
     assert.match(started(''), new RegExp(`^[1-9]\\d* ${rest}$`))

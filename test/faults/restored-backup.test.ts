@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
 import { dirname, join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import { describe, it, type TestContext } from 'node:test'
+import { it, type TestContext } from 'node:test'
 import { promisify } from 'node:util'
 import { catalogue } from '../../src/storage/verbs.ts'
 import { assertLedger } from '../rest/ledger.ts'
@@ -47,17 +47,15 @@ const dumpPostgres: Drill = async ({ location }, parts) => {
   return postgresAt(other.url)
 }
 
-describe('F10: a backup that is taken during payments and restored elsewhere', () => {
-  for (const [kind, skip, drill] of [
-    [sqlite, false, backUpSqlite],
-    [postgres, postgres.skip || onlyInFull, dumpPostgres],
-  ] as const)
-    it(`on ${kind.name}, with duet backup, contains every payment that was acknowledged before the backup began`, {
-      skip,
-    }, async t => {
-      for (let round = 0; round < rounds; round++) await assertRestored(t, kind, drill)
-    })
-})
+for (const [kind, skip, drill] of [
+  [sqlite, false, backUpSqlite],
+  [postgres, postgres.skip || onlyInFull, dumpPostgres],
+] as const)
+  it(`F10: a backup during payments on ${kind.name}, restored elsewhere, has every payment acknowledged before it began`, {
+    skip,
+  }, async t => {
+    for (let round = 0; round < rounds; round++) await assertRestored(t, kind, drill)
+  })
 
 async function assertRestored(t: TestContext, kind: EngineKind, drill: Drill): Promise<void> {
   await using parts = new AsyncDisposableStack()

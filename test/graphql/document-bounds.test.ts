@@ -156,22 +156,20 @@ describe('Documents', () => {
     })
   })
 
-  describe('Errors repeat at most 100 characters of the input:', () => {
-    for (const [what, [expected, text, asked]] of Object.entries(requests)) {
-      it(what, async () => {
-        const { status, body } = await query(app, text, asked)
-        assert.equal(status, 400, body.slice(0, 1000))
-        const { errors }: { errors: readonly ErrorBody[] } = JSON.parse(body)
-        assertShort(errors)
-        assert.match(errors[0]?.message ?? '', expected)
-        assert.ok(body.length < 16 * 1024, `${body.length} characters`)
-        using socket = await SocketClient.connect(app)
-        socket.send({ type: 'subscribe', id: what, payload: { query: text, ...asked } })
-        await socket.until(() => socket.messages.length === 2)
-        assert.deepEqual(socket.messages[1], { id: what, type: 'error', payload: errors })
-      })
-    }
-  })
+  for (const [what, [expected, text, asked]] of Object.entries(requests)) {
+    it(`errors repeat at most 100 characters of the input: ${what}`, async () => {
+      const { status, body } = await query(app, text, asked)
+      assert.equal(status, 400, body.slice(0, 1000))
+      const { errors }: { errors: readonly ErrorBody[] } = JSON.parse(body)
+      assertShort(errors)
+      assert.match(errors[0]?.message ?? '', expected)
+      assert.ok(body.length < 16 * 1024, `${body.length} characters`)
+      using socket = await SocketClient.connect(app)
+      socket.send({ type: 'subscribe', id: what, payload: { query: text, ...asked } })
+      await socket.until(() => socket.messages.length === 2)
+      assert.deepEqual(socket.messages[1], { id: what, type: 'error', payload: errors })
+    })
+  }
 
   describe('An introspection query', () => {
     it('of the usual tools gets the same answer as from graphql-js, each time', async () => {

@@ -85,32 +85,31 @@ function* statementsFrom(dialect: Dialect, beginning: PageRequest) {
   }
 }
 
-describe('A list on PostgreSQL', { skip: postgres.skip }, () => {
-  const sizes = inForm(['1000 1', '20000 2000'], ['1000 1', '1000 100', '100000 1', '100000 10000'])
-  for (const [rows = 0, owners = 0] of sizes.map(size => size.split(' ').map(Number))) {
-    it(`is read, skipped and locked with its own index only, with and without statistics: ${rows} rows of ${owners}`, async () => {
-      await using planted = await plantedPostgres(rows, owners)
-      for (const statistics of ['without statistics', 'with statistics']) {
-        if (statistics === 'with statistics') await planted.analyze()
-        for (const beginning of [page, afterId]) {
-          for (const { what: list, index, text } of statementsFrom(postgresDialect, beginning)) {
-            const what = `${list}, ${JSON.stringify(beginning)}, ${statistics}`
-            const nodes = await planted.plan(text)
-            if (list.startsWith("a user's orders")) assert.deepEqual(scansOf(nodes, 'orders_pkey'), [], what)
-            else assertOrdered(nodes, what)
-            // Rows are skipped on the index alone. After an id there is nothing to skip.
-            const scans = beginning === page ? ['Index Only Scan', 'Index Scan'] : ['Index Scan']
-            assert.deepEqual(scansOf(nodes, index), scans, what)
-            if (list.includes('payments'))
-              assert.deepEqual(scansOf(nodes, 'orders_payment_id_key'), ['Index Scan'], what)
-          }
+const sizes = inForm(['1000 1', '20000 2000'], ['1000 1', '1000 100', '100000 1', '100000 10000'])
+for (const [rows = 0, owners = 0] of sizes.map(size => size.split(' ').map(Number))) {
+  it(`a list on PostgreSQL is read, skipped and locked with its own index only, with and without statistics: ${rows} rows of ${owners}`, {
+    skip: postgres.skip,
+  }, async () => {
+    await using planted = await plantedPostgres(rows, owners)
+    for (const statistics of ['without statistics', 'with statistics']) {
+      if (statistics === 'with statistics') await planted.analyze()
+      for (const beginning of [page, afterId]) {
+        for (const { what: list, index, text } of statementsFrom(postgresDialect, beginning)) {
+          const what = `${list}, ${JSON.stringify(beginning)}, ${statistics}`
+          const nodes = await planted.plan(text)
+          if (list.startsWith("a user's orders")) assert.deepEqual(scansOf(nodes, 'orders_pkey'), [], what)
+          else assertOrdered(nodes, what)
+          // Rows are skipped on the index alone. After an id there is nothing to skip.
+          const scans = beginning === page ? ['Index Only Scan', 'Index Scan'] : ['Index Scan']
+          assert.deepEqual(scansOf(nodes, index), scans, what)
+          if (list.includes('payments')) assert.deepEqual(scansOf(nodes, 'orders_payment_id_key'), ['Index Scan'], what)
         }
-        if (owners > 1 && rows > 1_000) await assertSearches(planted, statistics)
-        await assertLocks(planted, statistics)
       }
-    })
-  }
-})
+      if (owners > 1 && rows > 1_000) await assertSearches(planted, statistics)
+      await assertLocks(planted, statistics)
+    }
+  })
+}
 
 describe('A list on SQLite', () => {
   const database = shared(() => sqlite.create())

@@ -44,91 +44,88 @@ function eventAt(stage: FanOutStage, position: number) {
   return stage.log.events[position - 1] ?? assert.fail(`no event at ${position}`)
 }
 
-describe('Subscribers that join, read and leave while events happen', () => {
-  const topics = [
-    { query: posts, variables: {}, add: (id: number) => postAdded(id) },
-    { query: comments, variables: { postId: '7' }, add: (id: number) => commentAdded(7, id) },
-  ]
-  const step = fc.oneof(
-    { weight: 3, arbitrary: fc.record({ kind: fc.constant('add'), count: fc.integer({ min: 1, max: 30 }) }) },
-    { weight: 1, arbitrary: fc.record({ kind: fc.constant('add'), count: fc.integer({ min: 600, max: 1_200 }) }) },
-    { weight: 3, arbitrary: fc.record({ kind: fc.constant('show'), count: fc.integer({ min: 1, max: 40 }) }) },
-    { weight: 3, arbitrary: fc.record({ kind: fc.constantFrom('join', 'join slowly'), count: fc.nat(3) }) },
-    { weight: 4, arbitrary: fc.record({ kind: fc.constantFrom('resume', 'resume slowly'), count: fc.nat(60) }) },
-    { weight: 1, arbitrary: fc.record({ kind: fc.constant('leave'), count: fc.nat() }) },
-    { weight: 1, arbitrary: fc.record({ kind: fc.constant('fail'), count: fc.integer({ min: 1, max: 2 }) }) },
-    { weight: 3, arbitrary: fc.record({ kind: fc.constant('wait'), count: fc.integer({ min: 1, max: 6 }) }) },
-  )
+const topics = [
+  { query: posts, variables: {}, add: (id: number) => postAdded(id) },
+  { query: comments, variables: { postId: '7' }, add: (id: number) => commentAdded(7, id) },
+]
+const step = fc.oneof(
+  { weight: 3, arbitrary: fc.record({ kind: fc.constant('add'), count: fc.integer({ min: 1, max: 30 }) }) },
+  { weight: 1, arbitrary: fc.record({ kind: fc.constant('add'), count: fc.integer({ min: 600, max: 1_200 }) }) },
+  { weight: 3, arbitrary: fc.record({ kind: fc.constant('show'), count: fc.integer({ min: 1, max: 40 }) }) },
+  { weight: 3, arbitrary: fc.record({ kind: fc.constantFrom('join', 'join slowly'), count: fc.nat(3) }) },
+  { weight: 4, arbitrary: fc.record({ kind: fc.constantFrom('resume', 'resume slowly'), count: fc.nat(60) }) },
+  { weight: 1, arbitrary: fc.record({ kind: fc.constant('leave'), count: fc.nat() }) },
+  { weight: 1, arbitrary: fc.record({ kind: fc.constant('fail'), count: fc.integer({ min: 1, max: 2 }) }) },
+  { weight: 3, arbitrary: fc.record({ kind: fc.constant('wait'), count: fc.integer({ min: 1, max: 6 }) }) },
+)
 
-  it('get every event of their topic after their position, once and in order, with any timing', async () => {
-    await fc.assert(
-      fc.asyncProperty(fc.array(step, { maxLength: 40 }), async steps => {
-        const stage = new FanOutStage()
-        stage.log.shown = 0
-        const { answer } = stage.store
-        const { ofTopic } = stage.log
-        let failures = 0
-        const slowly = async <Value>(read: () => Promise<Value> | Value) => {
-          await turn()
-          if (failures-- > 0) throw unavailable(new Error('away'))
-          const value = await read()
-          await turn()
-          return value
-        }
-        stage.store.answer = (id, selection) => slowly(() => answer(id, selection))
-        stage.log.ofTopic = (...asked) => slowly(() => ofTopic.apply(stage.log, asked))
-        const members: { from: number; topic: number; subscriber: FakeSubscriber; leave: () => void }[] = []
-        const left = new Set<FakeSubscriber>()
-        const subscribing: Promise<unknown>[] = []
-        /** Not awaited, so that everything may happen while the subscription starts. */
-        const join = (count: number, isSlow: boolean, after: number | undefined) => {
-          const topic = count % 2
-          const { query, variables } = topics[topic] ?? assert.fail()
-          const subscriber = new FakeSubscriber()
-          if (isSlow) subscriber.onNext = () => void turn().then(subscriber.stopReading())
-          const resume =
-            after === undefined ? { positions: true } : { positions: true, after: placeToText(eventAt(stage, after)) }
-          subscribing.push(
-            stage.fanOut.joins.end().then(async end => {
-              const subscription = stage.subscription(query, variables)
-              const leave = await stage.fanOut.subscribe(subscription, subscriber, `client ${count % 3}`, resume, end)
-              members.push({ from: after ?? end.position, topic, subscriber, leave })
-            }),
-          )
-        }
-        for (const { kind, count } of steps) {
-          const { length } = stage.log.events
-          if (kind === 'add')
-            for (let n = 0; n < count; n++)
-              stage.log.add(topics[(length + n) % 2]?.add(length + n + 1) ?? assert.fail())
-          else if (kind === 'show') {
-            stage.log.shown = Math.min(length, stage.log.shown + count)
-            stage.feed.look()
-          } else if (kind.startsWith('join')) join(count, kind.endsWith('slowly'), undefined)
-          else if (kind.startsWith('resume')) {
-            if (length > 0) join(count, kind.endsWith('slowly'), Math.max(1, length - ((count * count) % length)))
-          } else if (kind === 'leave') {
-            const member = members[count % (members.length || 1)]
-            member?.leave()
-            if (member !== undefined) left.add(member.subscriber)
-          } else if (kind === 'fail') failures = count
-          else for (let n = 0; n < count; n++) await turn()
-        }
-        await Promise.all(subscribing)
-        stage.log.shown = Number.POSITIVE_INFINITY
-        await stage.read()
-        for (const { from, topic, subscriber } of members) {
-          const all = numbers(from + 1, stage.log.events.length).filter(id => (id - 1) % 2 === topic)
-          if (!left.has(subscriber)) await soon(() => subscriber.received.length >= all.length).catch(() => {})
-          const received = idsIn(subscriber.received)
-          assert.deepEqual(received, left.has(subscriber) ? all.slice(0, received.length) : all)
-        }
-        for (const { leave } of members) leave()
-        assert.deepEqual([stage.fanOut.groups.size, stage.fanOut.groups.members], [0, 0])
-      }),
-      { numRuns: runs(15, 1_000) },
-    )
-  })
+it('subscribers that join, read and leave: get every event of their topic after their position, once and in order, with any timing', async () => {
+  await fc.assert(
+    fc.asyncProperty(fc.array(step, { maxLength: 40 }), async steps => {
+      const stage = new FanOutStage()
+      stage.log.shown = 0
+      const { answer } = stage.store
+      const { ofTopic } = stage.log
+      let failures = 0
+      const slowly = async <Value>(read: () => Promise<Value> | Value) => {
+        await turn()
+        if (failures-- > 0) throw unavailable(new Error('away'))
+        const value = await read()
+        await turn()
+        return value
+      }
+      stage.store.answer = (id, selection) => slowly(() => answer(id, selection))
+      stage.log.ofTopic = (...asked) => slowly(() => ofTopic.apply(stage.log, asked))
+      const members: { from: number; topic: number; subscriber: FakeSubscriber; leave: () => void }[] = []
+      const left = new Set<FakeSubscriber>()
+      const subscribing: Promise<unknown>[] = []
+      /** Not awaited, so that everything may happen while the subscription starts. */
+      const join = (count: number, isSlow: boolean, after: number | undefined) => {
+        const topic = count % 2
+        const { query, variables } = topics[topic] ?? assert.fail()
+        const subscriber = new FakeSubscriber()
+        if (isSlow) subscriber.onNext = () => void turn().then(subscriber.stopReading())
+        const resume =
+          after === undefined ? { positions: true } : { positions: true, after: placeToText(eventAt(stage, after)) }
+        subscribing.push(
+          stage.fanOut.joins.end().then(async end => {
+            const subscription = stage.subscription(query, variables)
+            const leave = await stage.fanOut.subscribe(subscription, subscriber, `client ${count % 3}`, resume, end)
+            members.push({ from: after ?? end.position, topic, subscriber, leave })
+          }),
+        )
+      }
+      for (const { kind, count } of steps) {
+        const { length } = stage.log.events
+        if (kind === 'add')
+          for (let n = 0; n < count; n++) stage.log.add(topics[(length + n) % 2]?.add(length + n + 1) ?? assert.fail())
+        else if (kind === 'show') {
+          stage.log.shown = Math.min(length, stage.log.shown + count)
+          stage.feed.look()
+        } else if (kind.startsWith('join')) join(count, kind.endsWith('slowly'), undefined)
+        else if (kind.startsWith('resume')) {
+          if (length > 0) join(count, kind.endsWith('slowly'), Math.max(1, length - ((count * count) % length)))
+        } else if (kind === 'leave') {
+          const member = members[count % (members.length || 1)]
+          member?.leave()
+          if (member !== undefined) left.add(member.subscriber)
+        } else if (kind === 'fail') failures = count
+        else for (let n = 0; n < count; n++) await turn()
+      }
+      await Promise.all(subscribing)
+      stage.log.shown = Number.POSITIVE_INFINITY
+      await stage.read()
+      for (const { from, topic, subscriber } of members) {
+        const all = numbers(from + 1, stage.log.events.length).filter(id => (id - 1) % 2 === topic)
+        if (!left.has(subscriber)) await soon(() => subscriber.received.length >= all.length).catch(() => {})
+        const received = idsIn(subscriber.received)
+        assert.deepEqual(received, left.has(subscriber) ? all.slice(0, received.length) : all)
+      }
+      for (const { leave } of members) leave()
+      assert.deepEqual([stage.fanOut.groups.size, stage.fanOut.groups.members], [0, 0])
+    }),
+    { numRuns: runs(15, 1_000) },
+  )
 })
 
 describe('A subscriber that begins at an earlier position', () => {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { buffer } from 'node:stream/consumers'
-import { describe, it, test } from 'node:test'
+import { it, test } from 'node:test'
 import { startTestAppOn } from '../support/app.ts'
 import { engineKinds, sqlite } from '../support/engines.ts'
 import { query } from '../support/graphql.ts'
@@ -17,65 +17,65 @@ const caller = { trace: '0af7651916cd43dd8448eb211c80319c', span: 'b7ad6b7169203
 const traceparent = `00-${caller.trace}-${caller.span}-01`
 
 for (const kind of engineKinds) {
-  describe(`traces, on ${kind.name}`, { skip: kind.skip }, () => {
-    it('a mutation is traced from its request to its commit, and linked to its delivery', async () => {
-      using receiver = await startReceiver()
-      const { spans } = receiver
-      const env = { OTEL_EXPORTER_OTLP_ENDPOINT: receiver.url, OTEL_SERVICE_NAME: 'shop' }
-      let token = ''
-      {
-        await using app = await startTestAppOn(kind, env)
-        token = (await createMember(app)).token
-        using client = await SocketClient.connect(app)
-        const watching = client.begin('subscription Watch { postAdded { sesame: title } }')
-        await watching.listening(async title => {
-          const create = `mutation Write { createPost(title: "${title}", content: "sesame") { sesame: title id } }`
-          const body = JSON.stringify({ query: create })
-          const headers = { 'content-type': 'application/json', authorization: `Bearer ${token}`, traceparent }
-          const answer = await ask(`${app.url}/graphql`, { method: 'POST', headers, body })
-          return JSON.parse(answer.body).data.createPost.id
-        })
-        await client.read('query Read { posts { id } }')
-        await query(app, '{ sesame }')
-        await send(app, 'GET /users/1', undefined, token)
-        await app.app.toggleMaintenance()
-        await send(app, 'GET /users/1')
-      }
-      const named = (name: string) => spans.filter(span => span.name === name)
-      const childrenOf = ({ id }: ReceivedSpan) => spans.filter(({ parent }) => parent === id).map(({ name }) => name)
-      // The first writes may have come before the subscription listened.
-      const writes = named('POST /graphql').filter(span => span.attributes['graphql.operation.name'] === 'Write')
-      const deliveryOf = (id: string) => named('deliver post-added').find(({ links: [link] }) => link?.id === id)
-      const write = writes.find(({ id }) => deliveryOf(id)) ?? assert.fail(`${writes.length} writes, none delivered`)
-      assert.deepEqual([write.trace, write.parent, write.service], [caller.trace, caller.span, 'shop'])
-      assert.partialDeepStrictEqual(write.attributes, {
-        'http.request.method': 'POST',
-        'http.response.status_code': 200,
-        'client.address': '127.0.0.1',
-        'user.id': 1,
-        'duet.fields': 'createPost',
+  it(`a mutation on ${kind.name} is traced from its request to its commit, and linked to its delivery`, {
+    skip: kind.skip,
+  }, async () => {
+    using receiver = await startReceiver()
+    const { spans } = receiver
+    const env = { OTEL_EXPORTER_OTLP_ENDPOINT: receiver.url, OTEL_SERVICE_NAME: 'shop' }
+    let token = ''
+    {
+      await using app = await startTestAppOn(kind, env)
+      token = (await createMember(app)).token
+      using client = await SocketClient.connect(app)
+      const watching = client.begin('subscription Watch { postAdded { sesame: title } }')
+      await watching.listening(async title => {
+        const create = `mutation Write { createPost(title: "${title}", content: "sesame") { sesame: title id } }`
+        const body = JSON.stringify({ query: create })
+        const headers = { 'content-type': 'application/json', authorization: `Bearer ${token}`, traceparent }
+        const answer = await ask(`${app.url}/graphql`, { method: 'POST', headers, body })
+        return JSON.parse(answer.body).data.createPost.id
       })
-      const parts = childrenOf(write)
-      const verb = kind.kind === 'sqlite' ? ['statement changePosts', 'commit'] : ['statement insert select', 'commit']
-      for (const part of ['statement select', 'parse', 'plan', ...verb])
-        assert.ok(parts.includes(part), `${part}: ${parts}`)
-      for (const part of spans.filter(({ parent, links }) => parent === write.id && links.length === 0))
-        assert.ok(part.begun >= write.begun && part.ended <= write.ended && part.ended >= part.begun, part.name)
-
-      const delivery = deliveryOf(write.id) ?? assert.fail()
-      assert.equal(delivery.links[0]?.trace, caller.trace)
-      assert.deepEqual([delivery.trace, delivery.parent], [caller.trace, write.id])
-      assert.ok(childrenOf(delivery).includes('statement select'), String(childrenOf(delivery)))
-
-      const operations = named('graphql operation').map(({ attributes }) => attributes['graphql.operation.name'])
-      assert.deepEqual(operations.sort(), ['Read', 'Watch'])
-      const rest = named('GET /users/:id')
-      const ends = rest.map(span => `${span.attributes['http.response.status_code']} ${span.isFailure}`)
-      assert.deepEqual(ends, ['200 false', '503 true'])
-      assert.ok(childrenOf(rest[0] ?? assert.fail()).includes('statement select'))
-      for (const secret of ['sesame', 'beacon', 'right password', token, '@example.com'])
-        assert.ok(!receiver.bodies.some(body => body.includes(secret)), secret)
+      await client.read('query Read { posts { id } }')
+      await query(app, '{ sesame }')
+      await send(app, 'GET /users/1', undefined, token)
+      await app.app.toggleMaintenance()
+      await send(app, 'GET /users/1')
+    }
+    const named = (name: string) => spans.filter(span => span.name === name)
+    const childrenOf = ({ id }: ReceivedSpan) => spans.filter(({ parent }) => parent === id).map(({ name }) => name)
+    // The first writes may have come before the subscription listened.
+    const writes = named('POST /graphql').filter(span => span.attributes['graphql.operation.name'] === 'Write')
+    const deliveryOf = (id: string) => named('deliver post-added').find(({ links: [link] }) => link?.id === id)
+    const write = writes.find(({ id }) => deliveryOf(id)) ?? assert.fail(`${writes.length} writes, none delivered`)
+    assert.deepEqual([write.trace, write.parent, write.service], [caller.trace, caller.span, 'shop'])
+    assert.partialDeepStrictEqual(write.attributes, {
+      'http.request.method': 'POST',
+      'http.response.status_code': 200,
+      'client.address': '127.0.0.1',
+      'user.id': 1,
+      'duet.fields': 'createPost',
     })
+    const parts = childrenOf(write)
+    const verb = kind.kind === 'sqlite' ? ['statement changePosts', 'commit'] : ['statement insert select', 'commit']
+    for (const part of ['statement select', 'parse', 'plan', ...verb])
+      assert.ok(parts.includes(part), `${part}: ${parts}`)
+    for (const part of spans.filter(({ parent, links }) => parent === write.id && links.length === 0))
+      assert.ok(part.begun >= write.begun && part.ended <= write.ended && part.ended >= part.begun, part.name)
+
+    const delivery = deliveryOf(write.id) ?? assert.fail()
+    assert.equal(delivery.links[0]?.trace, caller.trace)
+    assert.deepEqual([delivery.trace, delivery.parent], [caller.trace, write.id])
+    assert.ok(childrenOf(delivery).includes('statement select'), String(childrenOf(delivery)))
+
+    const operations = named('graphql operation').map(({ attributes }) => attributes['graphql.operation.name'])
+    assert.deepEqual(operations.sort(), ['Read', 'Watch'])
+    const rest = named('GET /users/:id')
+    const ends = rest.map(span => `${span.attributes['http.response.status_code']} ${span.isFailure}`)
+    assert.deepEqual(ends, ['200 false', '503 true'])
+    assert.ok(childrenOf(rest[0] ?? assert.fail()).includes('statement select'))
+    for (const secret of ['sesame', 'beacon', 'right password', token, '@example.com'])
+      assert.ok(!receiver.bodies.some(body => body.includes(secret)), secret)
   })
 }
 

@@ -32,7 +32,7 @@ export class SqliteConnection implements Disposable {
     this.database.exec('pragma synchronous = full; pragma foreign_keys = on')
     this.database.exec('pragma trusted_schema = off; pragma journal_size_limit = 67108864')
     // The writer needs few pages again, and the system keeps all of them in memory anyway.
-    this.database.exec(`pragma cache_size = -${mode === 'write' ? 8_192 : Math.floor(65_536 / readers)}`)
+    this.database.exec(`pragma cache_size = -${mode === 'write' ? 2_048 : Math.floor(65_536 / readers)}`)
     this.database.function('now_plus', { directOnly: true }, seconds => this.#timeIn(Number(seconds)))
     // Ends a read as soon as its long texts exceed the size limit together, before their JSON is built.
     this.database.function('count_text', { directOnly: true }, bytes => {
