@@ -60,6 +60,28 @@ describe('Group commit', () => {
     assert.deepEqual(commits, [4, 16, 16])
   })
 
+  it('gives others a turn of the event loop after each long result of a commit, and loses none if it closes', async () => {
+    await using database = await databaseWithNotes(sqlite)
+    const engine = database.open(catalogue)
+    await engine.ping()
+    let done = 0
+    const write = async (_: unknown, at: number) => {
+      if (at % 2 === 0) await engine.write('put', `k${at}`, 'v')
+      else
+        assert.partialDeepStrictEqual(await engine.write('echo', '"'.repeat(70_000), { list: [] }), {
+          all: { list: [] },
+        })
+      done++
+    }
+    const written = Promise.all(Array.from({ length: 8 }, write))
+    const counts = atEachTurn(
+      () => done,
+      () => written,
+    )
+    await engine[Symbol.asyncDispose]()
+    assert.deepEqual(await counts, [4, 5, 6, 7, 8])
+  })
+
   it('rejects all verbs of a commit with 503 if an error rolled back the whole transaction, and keeps nothing', async t => {
     const { engine } = await prepared(t)
     await engine.ping()

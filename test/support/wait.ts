@@ -54,8 +54,9 @@ export async function atEachTurn(count: () => number, work: () => Promise<unknow
   const watching = (async () => {
     for (; !isOver; counts.add(count())) await turn()
   })()
-  await work()
-  isOver = true
+  await work().finally(() => {
+    isOver = true
+  })
   await watching
   return [...counts].filter(count => count > 0)
 }

@@ -9,7 +9,8 @@ import { commitTogether, type Job, pingVerb, type Result } from './group-commit.
 
 /**
  * The writer thread. A durable commit waits for the disk; in this thread, the wait delays no reader. Jobs that other
- * threads send meanwhile share the next commit. Messages are JSON strings, which cross threads faster than objects.
+ * threads send meanwhile share the next commit. Messages are JSON strings, which cross threads faster than objects. Only
+ * long results are objects, because it takes milliseconds to escape their texts and to parse them. Each has its own message.
  * The thread that has started it sends the ports on which jobs arrive, and `close` at the end.
  */
 export type ToWriter = readonly Job[] | 'damaged' | 'close'
@@ -37,6 +38,7 @@ const takenTogether = 4
 /** How long a transaction takes in further jobs: those that show much must not hold up all others. */
 const longestBatchMs = 50
 const lookEveryMs = 1000
+const longText = 64 * 1024
 
 if (parentPort === null) throw new Error('This module runs as a worker thread only')
 const parent: MessagePort = parentPort
@@ -104,7 +106,7 @@ function commitSome(): void {
     const took = { runMs: ran - begun, commitMs: performance.now() - ran }
     let told = results.length
     for (const [port, own] of Map.groupBy(results, (_, index) => senders[index] ?? parent)) {
-      send(port, { verbs: told, results: own.map(toResult), ...took })
+      tell(port, { verbs: told, results: own.map(toResult), ...took })
       told = 0
     }
   }
@@ -133,6 +135,19 @@ function lose(how: string): void {
   if (lost !== undefined) return
   lost = `The database file ${path} ${how}`
   for (const port of [parent, ...ports.keys()]) send(port, { lost })
+}
+
+function tell(port: MessagePort, committed: Committed): void {
+  const text = JSON.stringify(committed)
+  if (text.length < longText) {
+    port.postMessage(text)
+    return
+  }
+  const { short = [], long = [] } = Object.groupBy(committed.results, ([, outcome]) =>
+    JSON.stringify([outcome]).length < longText ? 'short' : 'long',
+  )
+  port.postMessage({ ...committed, results: short })
+  for (const result of long) port.postMessage({ ...committed, verbs: 0, results: [result] })
 }
 
 function toResult([id, outcome, error]: Result): SentResult {

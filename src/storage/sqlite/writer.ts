@@ -1,7 +1,9 @@
 import { once } from 'node:events'
+import { setImmediate as turn } from 'node:timers/promises'
 import { MessageChannel, type MessagePort } from 'node:worker_threads'
 import { type AppError, unavailable } from '../../core/errors.ts'
 import type { StoreObserver } from '../../core/ports.ts'
+import { Queue } from '../../core/queue.ts'
 import { fromSent } from '../../core/sent-error.ts'
 import { type Waits, waitsNow } from '../../lib/waits.ts'
 import { bounds } from '../bounds.ts'
@@ -17,6 +19,8 @@ export class SqliteWriter implements AsyncDisposable {
   #port: MessagePort | undefined
   #ended: Promise<unknown> = Promise.resolve()
   #outgoing: Job[] = []
+  /** Long results, one in a turn of the event loop: each takes milliseconds. */
+  readonly #long = new Queue({ atOnce: 1 })
   readonly #watch: NodeJS.Timeout
   #lastId = 0
   #closed = false
@@ -62,8 +66,15 @@ export class SqliteWriter implements AsyncDisposable {
   #open(): MessagePort {
     const { port1, port2 } = new MessageChannel()
     this.#ended = once(port1, 'close')
-    port1.on('message', (text: string) => this.#receive(JSON.parse(text) as FromWriter))
-    port1.on('close', () => this.#lost(port1))
+    port1.on('message', (message: string | Committed) => {
+      if (typeof message === 'string') this.#receive(JSON.parse(message) as FromWriter)
+      else
+        void this.#long.run(async () => {
+          this.#receive(message)
+          await turn()
+        })
+    })
+    port1.on('close', () => void this.#long.run(async () => this.#lost(port1)))
     this.#options.connect(port2)
     return port1
   }
