@@ -57,12 +57,8 @@ test('the service and a command from any folder read the same settings, whatever
   const duet = installed('duet', folder.path)
   const token = String.raw`two#$HOME\"x"`
   const settings = [
-    'HOST=127.0.0.1',
-    'PORT=0',
-    'THREADS=1',
-    `DATABASE_URL="sqlite:odd # $HOME it's.db"`,
-    `METRICS_TOKEN='${token}' # a comment`,
-    'NODE_OPTIONS=--title=odd',
+    ...['HOST=127.0.0.1', 'PORT=0', 'THREADS=1', 'NODE_OPTIONS=--title=odd'],
+    ...[`DATABASE_URL="sqlite:odd # $HOME it's.db"`, `METRICS_TOKEN='${token}' # a comment`],
   ]
   writeFileSync(join(folder.path, 'duet.env'), settings.join('\n'))
   const { PATH } = process.env

@@ -124,10 +124,9 @@ for (const kind of engineKinds) {
       }
       assert.deepEqual(portions, [500, 500, 100])
       assert.ok(events.every((event, index) => event.position === index + 1 && 'postId' in event))
-      assert.deepEqual(
-        events.map(event => 'postId' in event && event.postId),
-        events.map((_, index) => index + 1),
-      )
+      const posts = events.map(event => 'postId' in event && event.postId)
+      const inOrder = events.map((_, index) => index + 1)
+      assert.deepEqual(posts, inOrder)
       const { events: later, more, waitingSince, lost } = await stage.log.after(place, false)
       assert.deepEqual([later, more, waitingSince, lost], [[], false, undefined, false])
     })
@@ -239,10 +238,8 @@ for (const kind of engineKinds) {
       const { position: last } = await log.end()
       const all = Array.from({ length: 501 }, (_, at) => at + 14)
       const topic = { kind: 'comment-updated', postId: 9 } as const
-      assert.deepEqual(
-        [await found(topic, 0, last), await found(topic, 513, last)],
-        [all.slice(0, 500), all.slice(500)],
-      )
+      assert.deepEqual(await found(topic, 0, last), all.slice(0, 500))
+      assert.deepEqual(await found(topic, 513, last), all.slice(500))
     })
 
     it('tells that events of a topic may be missing if some after the position were purged', async () => {
@@ -318,13 +315,9 @@ for (const kind of engineKinds) {
       for (const statistics of [false, true]) {
         if (statistics) await execute(stage.database, 'analyze')
         const plans = await plansOf(stage.database, statements)
-        const ofTopic = plans.slice(0, 6).map(plan => /outbox_(?:new|of|changed)_posts?/.exec(plan)?.[0])
+        const ofTopic = plans.slice(0, 6).map(plan => /outbox_((?:new|of|changed)_posts?)/.exec(plan)?.[1])
         const wanted = ['new_posts', 'of_post', 'of_post', 'changed_posts', 'changed_posts', 'of_post']
-        assert.deepEqual(
-          ofTopic,
-          wanted.map(name => `outbox_${name}`),
-          plans.join('\n'),
-        )
+        assert.deepEqual(ofTopic, wanted, plans.join('\n'))
         for (const plan of plans) assert.doesNotMatch(plan, /^SCAN outbox|Seq Scan on outbox|Removed by Filter/m)
       }
     })
@@ -387,11 +380,8 @@ describe('The order of events on PostgreSQL', { skip: postgres.skip }, () => {
     const { rows = [] } = (await clients[0]?.query('select post_id from outbox order by position')) ?? {}
     const posts = rows.map(({ post_id }) => Number(post_id))
     assert.deepEqual(new Set(posts), written)
-    for (const each of seen)
-      assert.deepEqual(
-        each,
-        posts.map((id, index) => shown(index + 1, id)),
-      )
+    const expected = posts.map((id, index) => shown(index + 1, id))
+    for (const each of seen) assert.deepEqual(each, expected)
   })
 })
 

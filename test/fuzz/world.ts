@@ -1,7 +1,5 @@
-import assert from 'node:assert/strict'
 import { read } from '../support/graphql.ts'
-import { ask, postJson } from '../support/http.ts'
-import { tokenOf } from '../support/logins.ts'
+import { bodyOf, createOrder, logIn, send } from '../support/rest.ts'
 import type { Random } from './values.ts'
 
 /** The data that requests refer to in one round. Requests may delete any of it, so each round adds new data. */
@@ -19,11 +17,7 @@ export interface World {
 export async function createTestData(url: string, round: number): Promise<World> {
   const id = 900_000 + 2 * round
   const token = await join(url, id)
-  const items = [{ name: 'Gear', quantity: 2, price: 5 }]
-  for (const _ of ['to pay', 'to cancel']) {
-    const order = await postJson(`${url}/users/${id}/orders`, JSON.stringify({ items }))
-    assert.equal(order.status, 201, order.body)
-  }
+  for (const name of ['To pay', 'To cancel']) await createOrder({ url }, id, [{ name, quantity: 2, price: 5 }])
   const create = (name: string) => `${name}: createPost(title: "A", content: "B") { id }`
   const text = `mutation { ${create('a')} ${create('b')} }`
   const { a } = await read<{ a: { id: string } }>({ url }, text, { token })
@@ -43,12 +37,8 @@ export async function createTestData(url: string, round: number): Promise<World>
 
 /** Creates a user and logs in. */
 async function join(url: string, id: number): Promise<string> {
-  const login = loginOf(id)
-  const body = JSON.stringify({ name: 'Fuzz', ...login })
-  const headers = { 'content-type': 'application/json' }
-  const created = await ask(`${url}/users/${id}`, { method: 'PUT', headers, body })
-  assert.equal(created.status, 201, created.body)
-  return await tokenOf(url, login.email, login.password)
+  const { email } = bodyOf(await send({ url }, `PUT /users/${id}`, { name: 'Fuzz', ...loginOf(id) }), 201)
+  return await logIn({ url }, email, password)
 }
 
 function loginOf(id: number): World['login'] {

@@ -70,21 +70,12 @@ test('R-GQL-10, R-GQL-11: an instant that we write is read as the same instant, 
 test('R-GQL-11: a wrong DateTime is refused with 400, as a literal, as a variable and as its default', async () => {
   await using app = await startTestApp()
   const asVariable = 'query ($at: DateTime) { posts(publishedAfter: $at) { id } }'
-  const literals = [
-    '"2026-02-30T00:00:00Z"',
-    '"x"',
-    '5',
-    'true',
-    'NOW',
-    '{ at: "2026-01-31T12:00Z" }',
-    '["2026-01-31T12:00Z"]',
-  ]
-  for (const literal of literals)
-    for (const text of [
-      `{ posts(publishedBefore: ${literal}) { id } }`,
-      asVariable.replace('DateTime)', `DateTime = ${literal})`),
-    ])
+  const literals = ['"2026-02-30T00:00:00Z"', '"x"', '5', 'true', 'NOW', '{ at: "2026-01-31T12:00Z" }']
+  for (const literal of [...literals, '["2026-01-31T12:00Z"]']) {
+    const asDefault = asVariable.replace('DateTime)', `DateTime = ${literal})`)
+    for (const text of [`{ posts(publishedBefore: ${literal}) { id } }`, asDefault])
       assertRefused(await query(app, text), 400, 'GRAPHQL_VALIDATION_FAILED', /DateTime must be an ISO-8601/)
+  }
   for (const at of ['2026-02-30T00:00:00Z', 5, true])
     assertRefused(await query(app, asVariable, { variables: { at } }), 400, 'BAD_USER_INPUT', /\$at.+DateTime must be/)
   assert.deepEqual(await read(app, asVariable, { variables: { at: null } }), { posts: [] })

@@ -32,16 +32,10 @@ const accepted = [
 ]
 
 const refused = [
-  'text/plain',
-  'multipart/form-data; boundary=x',
-  'application/json garbage',
-  'application/json; garbage',
-  'application/json; charset=utf-16',
-  'application/json; charset=utf-16; charset=utf-8',
+  ...['text/plain', 'multipart/form-data; boundary=x', 'application/jsonp', 'application/vnd.api+json'],
+  ...['application/json garbage', 'application/json; garbage', 'application/json\r\nContent-Type: text/plain'],
+  ...['', '; charset=utf-8'].map(more => `application/json; charset=utf-16${more}`),
   'application/json; charset="utf-16',
-  'application/json\r\nContent-Type: text/plain',
-  'application/jsonp',
-  'application/vnd.api+json',
 ]
 
 const malformed = ['{', '{"a":1}}', "{'a':1}", '{"a":1,}', 'undefined', 'NaN', ' ', '\u0000', '{"a":"\n"}']

@@ -145,10 +145,7 @@ describe('Errors, routes and ids of requests', () => {
       assertRefusal(answer, status)
       ids.push(answer.headers.get('x-request-id'))
     }
-    assert.deepEqual(
-      ids.slice(0, withId.length),
-      withId.map((_, at) => `mine-${at}`),
-    )
+    for (const at of withId.keys()) assert.equal(ids[at], `mine-${at}`)
     assert.equal(new Set(ids).size, ids.length)
     const logged = new Set(server.logs.map(line => line.requestId))
     for (const id of ids) assert.ok(logged.has(id), id)
@@ -211,10 +208,8 @@ describe('Errors, routes and ids of requests', () => {
   it('a well-formed traceparent is in every log line of its request, and a malformed one in none', async () => {
     const { headers } = await ask(`${server.url}/throws`, { headers: { traceparent } })
     const lines = server.logs.splice(0).filter(line => line.requestId === headers.get('x-request-id'))
-    assert.deepEqual(
-      lines.map(line => line.traceparent),
-      [traceparent, traceparent],
-    )
+    assert.equal(lines.length, 2)
+    for (const line of lines) assert.equal(line.traceparent, traceparent)
     for (const malformed of malformedParents) {
       await ask(server.url, { headers: { traceparent: malformed } })
       const logged = JSON.stringify(server.logs.map(({ requestId, ...line }) => line))

@@ -78,10 +78,8 @@ test('a preflight allows the headers that it asks for, and otherwise those that 
   }
   const own = 'authorization, content-type, idempotency-key, if-match, if-none-match, x-request-id, traceparent'
   assert.equal(await allowed(), own)
-  assert.equal(
-    await allowed('content-type,apollo-require-preflight, X-Apollo-Operation-Name'),
-    'content-type, apollo-require-preflight, x-apollo-operation-name',
-  )
+  const ofApollo = await allowed('content-type,apollo-require-preflight, X-Apollo-Operation-Name')
+  assert.equal(ofApollo, 'content-type, apollo-require-preflight, x-apollo-operation-name')
   const many = (count: number) => Array.from({ length: count }, (_, n) => `x-${n}`)
   assert.equal(await allowed(many(50).join(',')), many(50).join(', '))
   const long = 'x'.repeat(2000)

@@ -35,10 +35,8 @@ test('R-LIM-1 R-LIM-2 R-LIM-3 R-ERR-16: of 200 requests of one client exactly 10
   }
   const passed = answers.filter(({ status }) => status === 200)
   assert.equal(passed.length, 100)
-  assert.deepEqual(
-    passed.map(({ headers }) => remaining(headers.get('ratelimit'))).sort((a, b) => Number(a) - Number(b)),
-    Array.from({ length: 100 }, (_, index) => index),
-  )
+  const left = passed.map(({ headers }) => Number(remaining(headers.get('ratelimit'))))
+  assert.deepEqual(new Set(left), new Set(Array(100).keys()))
   const refused = answers.filter(({ status }) => status === 429)
   assert.equal(refused.length, 100)
   for (const { headers, body } of refused) {
@@ -52,18 +50,9 @@ test('R-LIM-1 R-LIM-2 R-LIM-3 R-ERR-16: of 200 requests of one client exactly 10
 test('R-LIM-3, R-LIM-4: every request under /api/ and to /graphql counts, in every notation of the path and with every result, in one window', async () => {
   await using app = await start()
   const targets = [
-    '/api/users',
-    '/api/users?x=1',
-    '/api/',
-    '/api/%zz',
-    '/%61pi/users',
-    '/%61pi/%zz',
-    '/ap%69%2fusers',
-    'http://host/api/users',
-    'HTTP://host/api/users',
-    'https://user:secret@host:1/%61pi/users',
-    'http://host;x/api/users',
-    'http://host/api/%zz',
+    ...['/api/users', '/api/users?x=1', '/api/', '/api/%zz', '/%61pi/users', '/%61pi/%zz', '/ap%69%2fusers'],
+    ...['http://host/api/users', 'HTTP://host/api/users', 'https://user:secret@host:1/%61pi/users'],
+    ...['http://host;x/api/users', 'http://host/api/%zz'],
     ...['/graphql', '/graphql?query={me{id}}', '/graphql/', '/%67raphql', 'http://host/graphql'],
   ]
   let expected = 100
@@ -72,11 +61,10 @@ test('R-LIM-3, R-LIM-4: every request under /api/ and to /graphql counts, in eve
   assert.equal(await app.left('/api/users', '', 'PROPFIND'), --expected)
   assert.equal(await app.left('/api/users', 'Authorization: Bearer x\r\n'), --expected, '401')
   assert.equal(await app.left('/api/users', 'Transfer-Encoding: gzip, chunked\r\n'), --expected, 'a doubtful head')
-  assert.equal(remaining((await postJson(`${app.url}/api/users`, '{')).headers.get('ratelimit')), --expected)
-  assert.equal(
-    remaining((await postJson(`${app.url}/api/users`, '', 'text/plain')).headers.get('ratelimit')),
-    --expected,
-  )
+  for (const [body, type] of Object.entries({ '{': 'application/json', '': 'text/plain' })) {
+    const { headers } = await postJson(`${app.url}/api/users`, body, type)
+    assert.equal(remaining(headers.get('ratelimit')), --expected)
+  }
   while (expected > 0) assert.equal(await app.left('/api/users'), --expected)
   assertRefusal(await postJson(`${app.url}/graphql`, '{}'), 429, 'Too many requests. Try again later.')
 })

@@ -129,10 +129,8 @@ describe('Of the limited requests of one client', () => {
   it('one that fails leaves its place', async () => {
     const atOnce = new RequestsAtOnce(1, testTimeoutMs)
     const failure = new Error('It fails')
-    await assert.rejects(
-      atOnce.during('client', () => Promise.reject(failure)),
-      failure,
-    )
+    const failing = atOnce.during('client', () => Promise.reject(failure))
+    await assert.rejects(failing, failure)
     assert.equal(atOnce.enter('client'), undefined)
   })
 
@@ -230,16 +228,9 @@ test('requests over HTTP and operations over a socket share the places of their 
 })
 
 test('a fiftieth of the rate limit may be in progress, and always two', () => {
-  for (const [max, most] of [
-    ['1', 2],
-    ['100', 2],
-    ['510', 11],
-  ] as const) {
+  for (const [max, most] of Object.entries({ 1: 2, 100: 2, 510: 11 })) {
     const limit = rateLimitOf(readConfig({ RATE_LIMIT_MAX: max }), limits, limits, proxies)
-    const turns = Array.from({ length: most + 1 }, () => limit?.atOnce.enter('client'))
-    assert.deepEqual(
-      turns.map(turn => turn === undefined),
-      [...Array(most).fill(true), false],
-    )
+    for (let n = 0; n < most; n++) assert.equal(limit?.atOnce.enter('client'), undefined)
+    assert.notEqual(limit?.atOnce.enter('client'), undefined)
   }
 })

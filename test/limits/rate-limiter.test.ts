@@ -61,10 +61,7 @@ for (const kind of limiterKinds) {
         await turn()
       }
       const allowances = await Promise.all(calls)
-      assert.deepEqual(
-        allowances.map(({ remaining, excess }) => remaining - excess),
-        Array.from({ length: 1_000 }, (_, index) => 99 - index),
-      )
+      for (const [at, { remaining, excess }] of allowances.entries()) assert.equal(remaining - excess, 99 - at)
       assert.equal(allowances.filter(({ allowed }) => allowed).length, 100)
     })
 

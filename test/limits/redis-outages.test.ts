@@ -13,6 +13,7 @@ import { tokenKeys } from '../support/keys.ts'
 import { register, tryLogin } from '../support/logins.ts'
 import type { LogLine } from '../support/logs.ts'
 import { newRedisDatabase, RedisServer } from '../support/redis.ts'
+import { metricOf } from '../support/sockets.ts'
 import { testTimeoutMs, waitUntil, within } from '../support/wait.ts'
 import { openLimits, redis } from './limiters.ts'
 
@@ -43,10 +44,8 @@ async function assertLocal(limits: RedisLimits): Promise<void> {
   const limiter = limits.limiter('x', 2, hour)
   const allowances = [1, 2, 3].map(() => limiter.take('somebody'))
   assert.ok(allowances.every(allowance => !(allowance instanceof Promise)))
-  assert.deepEqual(
-    (await Promise.all(allowances)).map(({ allowed }) => allowed),
-    [true, true, false],
-  )
+  const allowed = (await Promise.all(allowances)).map(each => each.allowed)
+  assert.deepEqual(allowed, [true, true, false])
   assert.ok(!(limiter.giveBack('somebody') instanceof Promise))
   assert.ok(!(await limiter.take('somebody')).allowed)
   await limiter.giveBack('somebody')
@@ -200,10 +199,6 @@ describe('A server at the address of Redis that is not Redis', { skip: redis.ski
 const linesAboutRedis = (logs: readonly LogLine[]) =>
   logs.filter(({ msg }) => /redis/i.test(String(msg))).map(({ level, msg, reason }) => ({ level, msg, reason }))
 
-async function redisUp(url: string): Promise<string | undefined> {
-  return /^duet_redis_up (\d)$/m.exec((await ask(`${url}/metrics`)).body)?.[1]
-}
-
 describe('The service with Redis', { skip: redis.skip }, () => {
   it('shares the login limits with other instances', async () => {
     const env = { REDIS_URL: await newRedisDatabase(), TOKEN_KEYS: tokenKeys }
@@ -216,7 +211,7 @@ describe('The service with Redis', { skip: redis.skip }, () => {
       }
     }
     for (const { url } of [first, second]) assert.equal((await tryLogin(url)).status, 429)
-    assert.equal(await redisUp(first.url), '1')
+    assert.equal(await metricOf(first, 'duet_redis_up'), 1)
     assert.deepEqual(linesAboutRedis(first.logs), [])
   })
 
@@ -224,17 +219,14 @@ describe('The service with Redis', { skip: redis.skip }, () => {
     await using server = await RedisServer.start()
     await server.kill()
     await using app = await startTestApp({ THREADS: '1', REDIS_URL: server.url.replace('//', '//:pa55word@') })
-    const away = {
-      level: 40,
-      msg: 'Redis is away: until it is back, each instance has its own limits',
-      reason: 'ECONNREFUSED',
-    }
+    const msg = 'Redis is away: until it is back, each instance has its own limits'
+    const away = { level: 40, msg, reason: 'ECONNREFUSED' }
     assert.deepEqual(linesAboutRedis(app.logs), [away])
     assert.equal((await ask(`${app.url}/health/ready`)).status, 200)
     assert.equal((await ask(`${app.url}/api/users`)).headers.get('ratelimit'), '"default";r=99;t=60')
-    assert.equal(await redisUp(app.url), '0')
+    assert.equal(await metricOf(app, 'duet_redis_up'), 0)
     await server.resume()
-    await waitUntil(async () => (await redisUp(app.url)) === '1')
+    await waitUntil(async () => (await metricOf(app, 'duet_redis_up')) === 1)
     const back = { level: 30, msg: 'Redis is back: instances share their limits again', reason: undefined }
     assert.deepEqual(linesAboutRedis(app.logs), [away, back])
     assert.ok(!JSON.stringify(app.logs).includes('pa55word'))
@@ -245,5 +237,5 @@ it('on PostgreSQL without REDIS_URL the log warns that limits are not shared', {
   await using app = await startTestAppOn(postgres, { REDIS_URL: '' })
   const msg = 'Without REDIS_URL each instance has its own rate and login limits'
   assert.deepEqual(linesAboutRedis(app.logs), [{ level: 40, msg, reason: undefined }])
-  assert.equal(await redisUp(app.url), undefined)
+  assert.doesNotMatch((await ask(`${app.url}/metrics`)).body, /^duet_redis_up /m)
 })

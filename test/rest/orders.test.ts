@@ -254,11 +254,10 @@ test('LINK_PREFIX is the prefix of every link in answers, and does not change th
   const prefix = 'https://shop.example/v1'
   await using app = await startTestApp({ LINK_PREFIX: prefix })
   const user = await createUser(app)
-  for (const line of ['POST /users', 'PUT /users/20', 'PUT /api/users/30'])
-    assert.match(
-      (await send(app, line, somebody())).headers.get('location') ?? '',
-      /^https:\/\/shop\.example\/v1\/users\/\d+$/,
-    )
+  for (const line of ['POST /users', 'PUT /users/20', 'PUT /api/users/30']) {
+    const { headers } = await send(app, line, somebody())
+    assert.match(headers.get('location') ?? '', /^https:\/\/shop\.example\/v1\/users\/\d+$/)
+  }
   const path = `/users/${user.id}/orders`
   const created = await send(app, `POST /api${path}`, { items: someItems() })
   const order = bodyOf<OrderBody>(created, 201)

@@ -46,10 +46,8 @@ test('a dump that fails is told in one line, and leaves no file', { skip }, asyn
     return stderr
   }
   assert.match(await fail(PATH), /^duet: DATABASE_URL: pg_dump: error: [^\n]*refused[^\n]*\n$/)
-  assert.match(
-    await fail(PATH, 'transaction'),
-    /^duet: DATABASE_POOLER: pg_dump needs the address of PostgreSQL itself/,
-  )
+  const behindPooler = await fail(PATH, 'transaction')
+  assert.match(behindPooler, /^duet: DATABASE_POOLER: pg_dump needs the address of PostgreSQL itself/)
   assert.match(await fail(folder.path), /^duet: pg_dump is not installed, or not in PATH\n$/)
 })
 

@@ -26,10 +26,8 @@ for (const kind of engineKinds) {
       assert.deepEqual(await database.migrate([...all, added]), [added])
       await using engine = database.open(catalogue)
       const rows = await engine.read(sql`select version, checksum from schema_migrations order by version`)
-      assert.deepEqual(
-        rows,
-        [...all, added].map(({ version, checksum }) => [version, checksum]),
-      )
+      const expected = [...all, added].map(({ version, checksum }) => [version, checksum])
+      assert.deepEqual(rows, expected)
     })
 
     it('refuse a database that is newer than the program, and a migration that was changed after it was applied', async () => {

@@ -137,10 +137,8 @@ describe('Group commit', () => {
     const put = during(new Waits({ traceparent: '', add, end() {} }), () => writer.submit('put', ['a', 'v']))
     ports[0]?.postMessage(JSON.stringify({ verbs: 2, results: [[1, 'put']], runMs: 60_000, commitMs: 0 }))
     assert.equal(await put, 'put')
-    assert.deepEqual(
-      told.map(([kind]) => kind),
-      ['queue', 'statement', 'commit'],
-    )
+    const kinds = told.map(([kind]) => kind)
+    assert.deepEqual(kinds, ['queue', 'statement', 'commit'])
     for (const [kind, since, until] of told) assert.ok(asked <= since && since <= until, kind)
   })
 })

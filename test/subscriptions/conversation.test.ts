@@ -168,10 +168,8 @@ describe('Conversation', () => {
     await turn()
     const error = { message: 'Internal server error', extensions: { code: 'INTERNAL_SERVER_ERROR' } }
     assert.deepEqual(talk.wire.sent, [{ id: '1', type: 'error', payload: [error] }])
-    assert.deepEqual(
-      talk.stage.reported.map(({ code, cause }) => [code, (cause as Error).message]),
-      [['fault', 'a secret']],
-    )
+    const reported = talk.stage.reported.map(({ code, cause }) => `${code}: ${(cause as Error).message}`)
+    assert.deepEqual(reported, ['fault: a secret'])
     talk.begin('1', posts)
     await turn()
     assert.equal(talk.wire.closed, undefined)

@@ -300,10 +300,8 @@ describe('graphql-transport-ws', () => {
       assert.deepEqual(await client.read('{ __typename }'), { __typename: 'Query' })
       await client.close()
       assert.deepEqual(warnings, [])
-      assert.deepEqual(
-        app.logs.filter(({ level }) => Number(level) >= 50),
-        [],
-      )
+      const faults = app.logs.filter(({ level }) => Number(level) >= 50)
+      assert.deepEqual(faults, [])
     })
 
     it('messages after the close of a socket, by either side, are not processed', async () => {

@@ -114,10 +114,7 @@ describe('The same operation by POST, by GET and over a socket', () => {
     assert.deepEqual(await byGet(app, text, asked), expected)
     const like = 'mutation { likePost(id: 1) { likes } }'
     const likes = [await byPost(app, like, bob), await bySocket(app, like, bob), await byPost(app, like, bob)]
-    assert.deepEqual(
-      likes.map(({ data }) => data),
-      [1, 2, 3].map(number => ({ likePost: { likes: number } })),
-    )
+    for (const [at, { data }] of likes.entries()) assert.deepEqual(data, { likePost: { likes: at + 1 } })
   })
 
   it('of the messages of one packet of a socket one is handled in a turn', async () => {

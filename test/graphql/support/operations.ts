@@ -93,12 +93,8 @@ const strings = [...goodStrings, ...goodStrings, ...goodStrings, ' \n ', '', 'x'
 
 /** The instants of the data in several notations, and other instants. */
 const dateTimes: readonly string[] = [
-  ...instants,
-  '2026-01-31T13:00:00.001+01:00',
-  '2026-01-31T06:30-05:30',
-  '2026-01-31T12:00Z',
-  '1969-12-31T23:59:59Z',
-  '2026-02-28T23:59:59.9Z',
+  ...[...instants, '2026-01-31T13:00:00.001+01:00', '2026-01-31T06:30-05:30', '2026-01-31T12:00Z'],
+  ...['1969-12-31T23:59:59Z', '2026-02-28T23:59:59.9Z'],
 ]
 
 /** A selected field as random numbers. fast-check reduces the numbers, and a valid operation is made from them. */
