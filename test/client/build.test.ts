@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { gzipSync } from 'node:zlib'
@@ -13,6 +12,7 @@ import { browserMissing, openPage } from '../support/browser.ts'
 import { temporaryFolder } from '../support/folder.ts'
 import { notInQuick } from '../support/form.ts'
 import { ask } from '../support/http.ts'
+import { listen } from '../support/ports.ts'
 import { assertRefusal } from '../support/refusal.ts'
 import { sharedBrowser } from '../support/shared-browser.ts'
 
@@ -93,10 +93,8 @@ test('README: a page of another origin uses the client without a build', {
   await using app = await startTestApp({ DEMO_DATA: 'true' })
   const content = `<!doctype html><body>${html.replaceAll('http://127.0.0.1:4000', app.url)}</body>`
   const other = createServer((_request, response) => response.setHeader('content-type', 'text/html').end(content))
-  await new Promise<void>(resolve => other.listen(0, '127.0.0.1', resolve))
   try {
-    const { port } = other.address() as AddressInfo
-    await using opened = await openPage(await sharedBrowser(), `http://127.0.0.1:${port}/`)
+    await using opened = await openPage(await sharedBrowser(), `http://127.0.0.1:${await listen(other)}/`)
     const { page } = opened
     await page.getByText(' / ').waitFor()
     assert.match(await page.innerText('body'), /^[^/]+ \/ [^/]+ \/ [^/]+$/)

@@ -1,8 +1,8 @@
 import { once } from 'node:events'
 import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import pg from 'pg'
 import { Daemon } from '../support/daemon.ts'
+import { listen } from '../support/ports.ts'
 
 /**
  * HAProxy in front of PostgreSQL servers. It connects clients to the server that accepts writes. It asks each server
@@ -33,13 +33,9 @@ listen primary
 async function serveRole({ href }: URL, parts: AsyncDisposableStack): Promise<number> {
   const listener = createServer(async (_request, response) => {
     response.writeHead((await isPrimary(href)) ? 200 : 503, { connection: 'close' }).end()
-  }).listen(0, '127.0.0.1')
-  await once(listener, 'listening')
-  parts.defer(async () => {
-    listener.close()
-    await once(listener, 'close')
   })
-  return (listener.address() as AddressInfo).port
+  parts.defer(async () => void (await once(listener.close(), 'close')))
+  return await listen(listener)
 }
 
 export async function isPrimary(connectionString: string): Promise<boolean> {

@@ -1,5 +1,6 @@
 import { once } from 'node:events'
-import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net'
+import { connect, createServer, type Server, type Socket } from 'node:net'
+import { listen } from '../support/ports.ts'
 
 /** Both ends of one connection that passes through. */
 export interface Ends {
@@ -22,14 +23,13 @@ export class Wire implements AsyncDisposable {
   readonly #sockets = new Set<Socket>()
 
   static async to({ hostname: host, port }: Pick<URL, 'hostname' | 'port'>): Promise<Wire> {
-    const listener = createServer({ allowHalfOpen: true }).listen(0, '127.0.0.1')
-    await once(listener, 'listening')
-    return new Wire(listener, { host, port: Number(port) })
+    const listener = createServer({ allowHalfOpen: true })
+    return new Wire(listener, await listen(listener), { host, port: Number(port) })
   }
 
-  private constructor(listener: Server, target: { readonly host: string; readonly port: number }) {
+  private constructor(listener: Server, port: number, target: { readonly host: string; readonly port: number }) {
     this.#listener = listener
-    this.port = (listener.address() as AddressInfo).port
+    this.port = port
     listener.on('connection', client => {
       const ends = { client, server: connect({ ...target, allowHalfOpen: true }) }
       this.#join(ends.client, ends.server, data => this.#forward(data, ends))
@@ -75,7 +75,6 @@ export class Wire implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.cutAll()
-    this.#listener.close()
-    await once(this.#listener, 'close')
+    await once(this.#listener.close(), 'close')
   }
 }

@@ -1,7 +1,5 @@
 import assert from 'node:assert/strict'
-import { once } from 'node:events'
 import { mkdirSync, readdirSync, readFileSync, statSync, utimesSync, writeFileSync } from 'node:fs'
-import { type AddressInfo, createServer } from 'node:net'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { afterEach, beforeEach, describe, it, test } from 'node:test'
@@ -17,6 +15,7 @@ import { inForm, onlyInFull } from '../support/form.ts'
 import { ask, postJson } from '../support/http.ts'
 import { tokenKeys } from '../support/keys.ts'
 import { tokenOf, tryLogin } from '../support/logins.ts'
+import { serveConnections } from '../support/ports.ts'
 import { DuetProcess, refusalOf, runDuet, serveDuet } from '../support/process.ts'
 import { metricOf } from '../support/sockets.ts'
 import { waitUntil } from '../support/wait.ts'
@@ -39,13 +38,11 @@ describe('the command line', () => {
     const [empty, text] = [join(folder.path, 'empty'), join(folder.path, 'text')]
     writeFileSync(empty, '')
     writeFileSync(text, 'This is not a database, but long enough to be taken for one.'.repeat(99))
-    await using taken = createServer().listen(0, '127.0.0.1')
-    await once(taken, 'listening')
-    const { port } = taken.address() as AddressInfo
+    await using taken = await serveConnections()
     const DATABASE_URL = `postgres://user:${secret}@localhost:1/x`
     for (const [env, reason] of [
       [{ TOKEN_KEYS: `{"keys":[{"kty":"OKP","crv":"Ed25519","d":"${secret}"}]}` }, /^duet: TOKEN_KEYS: /],
-      [{ PORT: String(port) }, /^duet: PORT: another program already listens on this address$/m],
+      [{ PORT: String(taken.port) }, /^duet: PORT: another program already listens on this address$/m],
       [{ DATABASE_URL, TOKEN_KEYS: tokenKeys }, /^duet: DATABASE_URL: \S/],
       [{ DATABASE_URL: `sqlite:${empty}/duet.db` }, /^duet: DATABASE_URL: /],
       [{ DATABASE_URL: `sqlite:${text}` }, /^duet: DATABASE_URL: /],

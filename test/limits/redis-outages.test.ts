@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict'
-import { once } from 'node:events'
-import { type AddressInfo, createServer, type Socket } from 'node:net'
+import type { Socket } from 'node:net'
 import { describe, it } from 'node:test'
 import { setTimeout as delay, setImmediate as turn } from 'node:timers/promises'
 import type { Allowance, RateLimiter } from '../../src/core/ports.ts'
@@ -12,6 +11,7 @@ import { ask } from '../support/http.ts'
 import { tokenKeys } from '../support/keys.ts'
 import { register, tryLogin } from '../support/logins.ts'
 import type { LogLine } from '../support/logs.ts'
+import { serveConnections } from '../support/ports.ts'
 import { newRedisDatabase, RedisServer } from '../support/redis.ts'
 import { metricOf } from '../support/sockets.ts'
 import { testTimeoutMs, waitUntil, within } from '../support/wait.ts'
@@ -174,24 +174,13 @@ describe('A server at the address of Redis that is not Redis', { skip: redis.ski
   }
   for (const [what, answer] of Object.entries(answers)) {
     it(`is not used if it ${what}, and its messages are not logged`, async () => {
-      const sockets = new Set<Socket>()
-      const other = createServer(socket => {
-        sockets.add(socket.on('error', () => {}))
-        answer(socket)
-      })
-      await once(other.listen(0, '127.0.0.1'), 'listening')
-      const { port } = other.address() as AddressInfo
-      {
-        using opened = await open(`redis://:${secret}@127.0.0.1:${port}`, 200)
-        const { limits, reports } = opened
-        await assertLocal(limits)
-        assert.equal(reports.length, 1)
-        assert.match(reports.join(), /^away: [\w ]+$/)
-        assert.ok(!reports.join().includes(secret))
-      }
-      for (const socket of sockets) socket.destroy()
-      other.close()
-      await once(other, 'close')
+      await using other = await serveConnections(answer)
+      using opened = await open(`redis://:${secret}@127.0.0.1:${other.port}`, 200)
+      const { limits, reports } = opened
+      await assertLocal(limits)
+      assert.equal(reports.length, 1)
+      assert.match(reports.join(), /^away: [\w ]+$/)
+      assert.ok(!reports.join().includes(secret))
     })
   }
 })

@@ -1,7 +1,5 @@
 import assert from 'node:assert/strict'
-import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
-import { type AddressInfo, createServer, type Socket } from 'node:net'
 import { join } from 'node:path'
 import { after, describe, it, test } from 'node:test'
 import { makeCertificate } from '../../deploy/nginx.ts'
@@ -14,6 +12,7 @@ import { postgres, sqlite } from '../support/engines.ts'
 import { temporaryFolder } from '../support/folder.ts'
 import type { Served } from '../support/http.ts'
 import { tokenKeys } from '../support/keys.ts'
+import { serveConnections } from '../support/ports.ts'
 import { atOnce, createMember, send } from '../support/rest.ts'
 import { waitUntil } from '../support/wait.ts'
 import { secretIn, startMailServer, type Trouble } from './mail-server.ts'
@@ -77,25 +76,10 @@ test('a mail has one recipient and the lines that belong to it, whatever the add
   assert.equal(server.mails.length, 1)
 })
 
-/** Accepts connections, and says nothing. */
-async function startSilentServer() {
-  const connections = new Set<Socket>()
-  const server = createServer(socket => {
-    connections.add(socket)
-    socket.on('close', () => connections.delete(socket)).on('error', () => {})
-  }).listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const url = `smtp://127.0.0.1:${(server.address() as AddressInfo).port}`
-  const stop = async () => {
-    for (const socket of connections) socket.destroy()
-    server.close()
-  }
-  return { url, connections, [Symbol.asyncDispose]: stop }
-}
-
 test('a mail server that hangs is given up', async () => {
-  await using silent = await startSilentServer()
-  await assert.rejects(smtpMailer({ url: silent.url, from }, 50).send(mail), { code: 'ETIMEDOUT' })
+  await using silent = await serveConnections()
+  const url = `smtp://127.0.0.1:${silent.port}`
+  await assert.rejects(smtpMailer({ url, from }, 50).send(mail), { code: 'ETIMEDOUT' })
 })
 
 test('a mail that a server refuses or loses is sent later, for ten minutes, while requests are answered', async () => {
@@ -161,11 +145,11 @@ test('a restart loses no mail, also of an instance that ended while it sent it',
 
 test('a service stops while a mail server hangs, and the mail is sent after its start', async () => {
   const clock = new TestClock()
-  await using silent = await startSilentServer()
+  await using silent = await serveConnections()
   await using server = await startMailServer()
   await using database = await sqlite.create()
   const env = { ...unlimited, ...server.env, DATABASE_URL: `sqlite:${database.location}`, TOKEN_KEYS: tokenKeys }
-  const app = await startTestApp({ ...env, SMTP_URL: silent.url }, { clock, ...often })
+  const app = await startTestApp({ ...env, SMTP_URL: `smtp://127.0.0.1:${silent.port}` }, { clock, ...often })
   const { email } = await createMember(app)
   await send(app, 'POST /password-resets', { email })
   await waitUntil(() => silent.connections.size === 1)

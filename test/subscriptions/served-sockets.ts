@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { createServer, IncomingMessage } from 'node:http'
-import type { AddressInfo, Socket } from 'node:net'
+import type { Socket } from 'node:net'
 import { Duplex } from 'node:stream'
 import { setImmediate as turn } from 'node:timers/promises'
 import type { AuthenticatedUser } from '../../src/core/tokens/operations.ts'
@@ -10,6 +10,7 @@ import { Sockets, type SocketsParts } from '../../src/graphql/live/sockets.ts'
 import { RequestLog } from '../../src/http/request-log.ts'
 import { Unread } from '../../src/http/unread.ts'
 import { collectLogs } from '../support/logs.ts'
+import { listen } from '../support/ports.ts'
 import { clientFrame, upgradeLines } from '../support/sockets.ts'
 import { testTimeoutMs } from '../support/wait.ts'
 import { FanOutStage } from './fakes.ts'
@@ -123,8 +124,7 @@ export async function serveSockets(stage: FanOutStage, parts: Partial<SocketsPar
   }
   const server = createServer()
   server.on('upgrade', accept)
-  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
-  const { port } = server.address() as AddressInfo
+  const port = await listen(server)
   return {
     sockets,
     /** The server's ends of the connections. */

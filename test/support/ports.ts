@@ -1,11 +1,28 @@
 import { once } from 'node:events'
-import { type AddressInfo, createServer } from 'node:net'
+import { type AddressInfo, createServer, type Server, type Socket } from 'node:net'
 
 /** A port that was free a moment ago, for tests that need the port before the server starts. */
 export async function freePort(): Promise<number> {
-  const probe = createServer().listen(0, '127.0.0.1')
-  await once(probe, 'listening')
-  const { port } = probe.address() as AddressInfo
-  probe.close()
-  return port
+  await using probe = createServer()
+  return await listen(probe)
+}
+
+/** Makes a server listen on a free port of the loopback interface. Returns the port. */
+export async function listen(server: Server): Promise<number> {
+  await once(server.listen(0, '127.0.0.1'), 'listening')
+  return (server.address() as AddressInfo).port
+}
+
+/** A server that says what the test wants on each connection, by default nothing. Its end cuts them. */
+export async function serveConnections(greet: (socket: Socket) => void = () => {}) {
+  const connections = new Set<Socket>()
+  const server = createServer(socket => {
+    connections.add(socket.on('error', () => {}).on('close', () => connections.delete(socket)))
+    greet(socket)
+  })
+  const stop = async () => {
+    for (const socket of connections) socket.destroy()
+    await once(server.close(), 'close')
+  }
+  return { port: await listen(server), connections, [Symbol.asyncDispose]: stop }
 }

@@ -1,13 +1,12 @@
 import assert from 'node:assert/strict'
 import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { buffer } from 'node:stream/consumers'
 import { it, test } from 'node:test'
 import { startTestAppOn } from '../support/app.ts'
 import { engineKinds, sqlite } from '../support/engines.ts'
 import { query } from '../support/graphql.ts'
 import { ask, RawConnection, sendRaw } from '../support/http.ts'
-import { freePort } from '../support/ports.ts'
+import { freePort, listen } from '../support/ports.ts'
 import { serveDuet } from '../support/process.ts'
 import { createMember, send } from '../support/rest.ts'
 import { SocketClient } from '../support/sockets.ts'
@@ -164,9 +163,8 @@ async function startReceiver(status = 200) {
     spans.push(...spansIn(body, request.socket.remotePort))
     response.writeHead(status, { 'content-type': 'application/x-protobuf' }).end()
   })
-  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
   return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    url: `http://127.0.0.1:${await listen(server)}`,
     spans,
     /** All bytes that were received. */
     bodies,
