@@ -1,12 +1,13 @@
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
-import { appendFileSync, chownSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { appendFileSync, chownSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { startTestApp } from '../support/app.ts'
 import { postgres } from '../support/engines.ts'
+import { temporaryFolder } from '../support/folder.ts'
 import { onlyInFull } from '../support/form.ts'
 import { tokenKeys } from '../support/keys.ts'
 import { freePort } from '../support/ports.ts'
@@ -25,7 +26,7 @@ const [archiving = '', copying = '', returning = ''] = Array.from(
 test('the commands of the guide bring PostgreSQL back to the moment before a mishap, with every payment until then', {
   skip: postgres.skip || onlyInFull,
 }, async () => {
-  using folder = folderOfServer()
+  using folder = temporaryFolder(postgresFolder())
   const user = serverUser()
   if (user !== undefined) chownSync(folder.path, user.uid, user.gid)
   const data = join(folder.path, 'data')
@@ -73,8 +74,3 @@ test('the commands of the guide bring PostgreSQL back to the moment before a mis
     await run('pg_ctl --mode=immediate stop')
   }
 })
-
-function folderOfServer(): Disposable & { readonly path: string } {
-  const path = mkdtempSync(join(postgresFolder(), 'duet-recovery-'))
-  return { path, [Symbol.dispose]: () => rmSync(path, { recursive: true, force: true }) }
-}

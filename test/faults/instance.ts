@@ -81,11 +81,7 @@ export class Instance implements AsyncDisposable {
     return exitCode === null && signalCode === null
   }
 
-  /** Kills the process with SIGKILL. The disposal waits for its end. */
-  kill(): void {
-    this.#process.child.kill('SIGKILL')
-  }
-
+  /** Of a signal that ends it, the disposal waits for its end. */
   signal(signal: NodeJS.Signals): void {
     this.#process.child.kill(signal)
   }

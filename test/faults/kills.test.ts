@@ -32,7 +32,7 @@ test('F1: a server on SQLite that is killed while 64 clients pay loses no acknow
     const enough = history.acknowledged + 100 + Math.floor(Math.random() * 300)
     await runWorkers(payers, async () => {
       while ((await attempt(history, instance.url, history.intend())) !== undefined) {
-        if (history.acknowledged >= enough) instance.kill()
+        if (history.acknowledged >= enough) instance.signal('SIGKILL')
       }
     })
     const started = performance.now()
@@ -68,7 +68,7 @@ test('F2: one of two servers on PostgreSQL that is killed does not affect its cl
         const intent = history.intend()
         const url = worker % 2 === 0 && instance.runs ? instance.url : other.url
         if ((await attempt(history, url, intent)) === undefined) await payUntilAnswered(history, other.url, intent)
-        if (history.acknowledged >= toKill) instance.kill()
+        if (history.acknowledged >= toKill) instance.signal('SIGKILL')
       }
     })
   }
@@ -170,8 +170,7 @@ test('a standby that was behind its primary and takes over makes the service clo
   await using parts = new AsyncDisposableStack()
   const { primary, standby, instance } = await startReplicated('lagging', parts)
   const subscribe = async () => {
-    const { token } = await createMember(instance)
-    const socket = parts.use(await SocketClient.connect(instance, { token }))
+    const socket = parts.use(await SocketClient.connect(instance, await createMember(instance)))
     const post = (title: string) => newPost(socket, title)
     const subscription = await socket.begin('subscription { postAdded { id } }').listening(post)
     return { socket, subscription, post }

@@ -44,8 +44,7 @@ describe('PgBouncer in transaction mode', { skip }, () => {
   it('passes payments, reads, mutations and events of the other instance, also after its restart', async t => {
     await using own = new AsyncDisposableStack()
     const [one, other] = await startTwo(pooled, own, behindPooler)
-    const { token } = await createMember(one)
-    using writer = await SocketClient.connect(one, { token })
+    using writer = await SocketClient.connect(one, await createMember(one))
     using reader = await SocketClient.connect(other)
     const write = (text: string) => newPost(writer, text)
     const subscription = await reader.begin('subscription { postAdded { id } }').listening(write)

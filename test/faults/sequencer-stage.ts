@@ -86,7 +86,7 @@ export async function startStage(server: PostgresServer, isFirstPooled: boolean,
   const killSequencer = async (side: Side) => {
     await side.sequencer.holdNext()
     assert.ok(await isLocked())
-    side.instance.kill()
+    side.instance.signal('SIGKILL')
     await side.instance[Symbol.asyncDispose]()
     side.instance = await side.start()
     side.retryNow()

@@ -236,8 +236,7 @@ describe('a slow request or operation is logged as a warning that tells what it 
   for (const kind of engineKinds) {
     it(`locked rows and files, queues and connections, on ${kind.name}`, { skip: kind.skip }, async () => {
       await using app = await startTestAppOn(kind, slow)
-      const { token } = await createMember(app)
-      await read(app, 'mutation { createPost(title: "t", content: "c") { id } }', { token })
+      await read(app, 'mutation { createPost(title: "t", content: "c") { id } }', await createMember(app))
       using client = await SocketClient.connect(app)
       const lock = await lockPosts(app.database)
       const like = client.begin('mutation Like { likePost(id: 1) { likes } }')
@@ -269,8 +268,7 @@ describe('a slow request or operation is logged as a warning that tells what it 
 
   it('an event, once, however many different subscriptions get it late', async () => {
     await using app = await startTestApp({ ...slow, SLOW_OPERATION_MS: '1' })
-    const { token } = await createMember(app)
-    using client = await SocketClient.connect(app, { token })
+    using client = await SocketClient.connect(app, await createMember(app))
     const late = Array.from({ length: 90 }, (_, n) =>
       client.begin(`subscription { a${n}: postAdded { comments { id } } }`),
     )

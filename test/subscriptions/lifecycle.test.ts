@@ -201,7 +201,7 @@ describe('The life of a socket', () => {
       for (let n = 0; n < 8; n++) dataOf(await query(app, text, { variables: { c: 'x'.repeat(65_000) }, token }))
       using idle = await RawSocket.connect(app.port)
       using socket = await RawSocket.connect(app.port)
-      socket.pause()
+      socket.stream.pause()
       // 20 MiB: more than the buffers between the two ends hold.
       const contents = Array.from({ length: 4 }, (_, n) => `c${n}: content`).join(' ')
       for (let n = 0; n < 10; n++) {
@@ -220,12 +220,11 @@ describe('The life of a socket', () => {
 
     it('1001 at a shutdown, after all running operations are answered, even if some clients do not answer or read', async () => {
       const app = await startTestAppOn(sqlite, unlimited)
-      const { token } = await createMember(app)
-      using client = await SocketClient.connect(app, { token })
+      using client = await SocketClient.connect(app, await createMember(app))
       using watcher = await SocketClient.connect(app)
       using silent = await RawSocket.connect(app.port)
       using unheard = await RawSocket.connect(app.port)
-      unheard.pause()
+      unheard.stream.pause()
       // Another connection locks the database, so operations keep running until it releases the lock.
       const holder = new DatabaseSync(app.database.location)
       holder.exec('begin immediate')
@@ -248,8 +247,7 @@ describe('The life of a socket', () => {
 
     it('1001 comes after the server stops listening, so that clients reconnect to another instance', async () => {
       const app = await startTestApp({ ...unlimited, DRAIN_MS: '3000' })
-      const { token } = await createMember(app)
-      using client = await SocketClient.connect(app, { token })
+      using client = await SocketClient.connect(app, await createMember(app))
       const subscription = await client.begin(posts).listening(text => newPost(client, text))
       const disposal = app[Symbol.asyncDispose]()
       await waitUntil(async () => (await ask(`${app.url}/health/ready`)).status === 503)

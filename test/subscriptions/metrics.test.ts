@@ -24,8 +24,7 @@ describe('Metrics of sockets', () => {
         assert.deepEqual(await measured(), expected),
       )
     await becomes(0, 0, 0, 0, 0, 0, 0)
-    const { token } = await createMember(app)
-    using writer = await SocketClient.connect(app, { token })
+    using writer = await SocketClient.connect(app, await createMember(app))
     using one = await SocketClient.connect(app)
     const silent = await SocketClient.open(app)
     await becomes(3, 0, 0, 0, 0, 0, 0)
@@ -89,8 +88,7 @@ describe('Metrics of sockets', () => {
   }, async () => {
     const clock = { now: () => Date.now() + 3_600_000 }
     await using app = await startTestAppOn(postgres, { ...unlimited, ...impatient }, { clock })
-    const { token } = await createMember(app)
-    using client = await SocketClient.connect(app, { token })
+    using client = await SocketClient.connect(app, await createMember(app))
     const posts = await client.begin('subscription { postAdded { id } }').listening(text => newPost(client, text))
     // The events with which a subscription begins may count as replayed.
     await waitUntil(async () => {

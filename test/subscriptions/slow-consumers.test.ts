@@ -73,8 +73,7 @@ const bytes = inForm(60_000, 10_000)
 test(`F12: subscribers that stop reading are closed, and ${healthyOnes} others miss no event`, {
   timeout: 600_000,
 }, async t => {
-  const { token } = await createMember(served)
-  using writer = await SocketClient.connect(served, { token })
+  using writer = await SocketClient.connect(served, await createMember(served))
   // In the long form all of them select the whole event. In the short form most select little, so that they are fast.
   const small = inForm(healthyOnes - 5, 0)
   const healthy = [
@@ -83,7 +82,7 @@ test(`F12: subscribers that stop reading are closed, and ${healthyOnes} others m
   ]
   const slow = await many(slowOnes, () => Light.subscribe(served.port, '{ id content }'))
   await waitUntil(async () => (await metricOf(served, 'duet_subscriptions')) === healthyOnes + slowOnes)
-  for (const each of slow) each.socket.pause()
+  for (const each of slow) each.socket.stream.pause()
   const memory = () => metricOf(served, 'process_resident_memory_bytes')
   const before = await memory()
   let most = before
@@ -106,7 +105,7 @@ test(`F12: subscribers that stop reading are closed, and ${healthyOnes} others m
   // The long form takes so long that some are disconnected earlier, because they do not answer a ping.
   assert.ok(closed <= slowOnes && (closed === slowOnes || took > 40_000), `${closed}`)
   most = Math.max(most, await memory())
-  for (const each of slow) each.socket.resume()
+  for (const each of slow) each.socket.stream.resume()
   await waitUntil(() => slow.every(({ socket }) => socket.isEnded))
   for (const each of slow) {
     assert.ok(each.ids.length < events && each.isWhole)
@@ -135,8 +134,7 @@ const mostBytes = inForm(100e6, 400e6)
 test(`F11: ${count} idle subscribers stay open, one event reaches all of them, and they take at most ${mostBytes / 1e6} MB`, {
   timeout: 300_000,
 }, async t => {
-  const { token } = await createMember(served)
-  using writer = await SocketClient.connect(served, { token })
+  using writer = await SocketClient.connect(served, await createMember(served))
   const before = await metricOf(served, 'process_resident_memory_bytes')
   const all = await many(count, () => Light.subscribe(served.port, '{ id content }'))
   await waitUntil(async () => (await metricOf(served, 'duet_subscriptions')) === count)

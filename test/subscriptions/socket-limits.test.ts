@@ -160,8 +160,7 @@ test('a subscription that cannot be read in time, on PostgreSQL, is ended with S
   skip: postgres.skip,
 }, async () => {
   await using app = await startTestAppOn(postgres, { ...unlimited, ...impatient })
-  const { token } = await createMember(app)
-  using writer = await SocketClient.connect(app, { token })
+  using writer = await SocketClient.connect(app, await createMember(app))
   using reader = await SocketClient.connect(app)
   const write = (text: string) => newPost(writer, text)
   const withComments = 'subscription { postAdded { id comments { id } } }'

@@ -275,8 +275,9 @@ export interface Frame {
 
 export const opcodes = { continuation: 0, text: 1, binary: 2, close: 8, ping: 9, pong: 10 } as const
 
-/** A WebSocket on which the test controls every byte. It can also stop reading, like a client that hangs. */
+/** A WebSocket on which the test controls every byte. */
 export class RawSocket implements Disposable {
+  /** While it is paused, data waits on the server's side, as with a client that hangs. */
   readonly stream: Socket
   readonly frames: Frame[] = []
   /** Gets the frames instead of the list. */
@@ -330,15 +331,6 @@ export class RawSocket implements Disposable {
 
   write(bytes: Buffer): void {
     this.stream.write(bytes)
-  }
-
-  /** Stops reading until `resume`, so that data waits on the server's side. */
-  pause(): void {
-    this.stream.pause()
-  }
-
-  resume(): void {
-    this.stream.resume()
   }
 
   #take(data: Buffer): void {
