@@ -58,8 +58,7 @@ describe('The guide that adds a field', () => {
   for (const kind of engineKinds) {
     it(`leads to a service that has it, on ${kind.name}`, { skip: kind.skip }, async () => {
       await using database = await kind.createEmpty()
-      const address = kind.kind === 'sqlite' ? `sqlite:${database.location}` : database.location
-      const env = { DATABASE_URL: address, TOKEN_KEYS: tokenKeys, DEMO_DATA: 'true', ACCESS_POLICY: 'enforced' }
+      const env = { DATABASE_URL: database.url, TOKEN_KEYS: tokenKeys, DEMO_DATA: 'true', ACCESS_POLICY: 'enforced' }
       await using duet = serveDuet(env, { root: copy.path })
       const app = await duet.address()
       const user = await logIn(app, 'grace@example.com', 'demo-password')

@@ -39,7 +39,7 @@ test('this test fails if payments are stored without their keys', async () => {
     `create trigger forget_keys after insert on idempotency_keys
      begin delete from idempotency_keys where id = new.id; end`,
   )
-  await using app = await startTestApp({ DATABASE_URL: `sqlite:${database.location}`, RATE_LIMIT_MAX: '0' })
+  await using app = await startTestApp({ DATABASE_URL: database.url, RATE_LIMIT_MAX: '0' })
   await using wire = await Wire.to(new URL(app.url))
   loseWithinAnswer(wire)
   const history = new History()
@@ -121,8 +121,8 @@ test('F4: a connection to PostgreSQL that is cut around COMMIT leaves one paymen
   assert.deepEqual([...instance.faults, ...hasty.faults], [])
 })
 
-function behind(proxy: Wire, { location }: TestDatabase) {
-  return { kind: 'postgres', location: proxy.through(location) } as const
+function behind(proxy: Wire, { url }: TestDatabase) {
+  return { url: proxy.through(url) }
 }
 
 /** Selects every third commit, up to a maximum number. */

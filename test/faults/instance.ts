@@ -12,7 +12,7 @@ export async function startTwo(database: Place, parts: AsyncDisposableStack, env
   return await Promise.all([start(), start()])
 }
 
-type Place = Pick<TestDatabase, 'kind' | 'location'>
+type Place = Pick<TestDatabase, 'url'>
 type Env = Readonly<Record<string, string>>
 
 export type Server = Pick<Instance, 'url' | 'faults' | 'output' | 'stop'> & AsyncDisposable
@@ -34,14 +34,8 @@ export async function startServer(database: Place, env: Env = {}): Promise<Serve
   }
 }
 
-function settingsOf({ kind, location }: Place, env: Env): Env {
-  return {
-    DATABASE_URL: kind === 'sqlite' ? `sqlite:${location}` : location,
-    TOKEN_KEYS: tokenKeys,
-    RATE_LIMIT_MAX: '0',
-    LOG_LEVEL: 'error',
-    ...env,
-  }
+function settingsOf({ url }: Place, env: Env): Env {
+  return { DATABASE_URL: url, TOKEN_KEYS: tokenKeys, RATE_LIMIT_MAX: '0', LOG_LEVEL: 'error', ...env }
 }
 
 /** A process of the real program that serves a database, without a rate limit. */

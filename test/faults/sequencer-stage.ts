@@ -36,7 +36,7 @@ export async function startStage(server: PostgresServer, isFirstPooled: boolean,
     const settings = { ...env, ...(isPooled && { DATABASE_POOLER: 'transaction' }), PORT: String(await freePort()) }
     const wire = parts.use(await Wire.to(entrance))
     const sequencer = new SequencerWire(wire)
-    const start = () => Instance.start({ kind: 'postgres', location: wire.through(entrance.href) }, settings)
+    const start = () => Instance.start({ url: wire.through(entrance.href) }, settings)
     const instance = await start()
     return { sequencer, start, instance, ...subscribe(instance.url, parts) }
   }

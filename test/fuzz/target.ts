@@ -85,9 +85,9 @@ export class Target implements AsyncDisposable {
   }
 }
 
-function serve({ kind, location }: TestDatabase): DuetProcess {
+function serve({ url }: TestDatabase): DuetProcess {
   return serveDuet({
-    DATABASE_URL: kind === 'sqlite' ? `sqlite:${location}` : location,
+    DATABASE_URL: url,
     TOKEN_KEYS: tokenKeys,
     DEMO_DATA: 'true',
     // Nobody listens there. Otherwise mails would be in the log.

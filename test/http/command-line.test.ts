@@ -144,8 +144,7 @@ for (const kind of engineKinds) {
   }, () => {
     async function start() {
       const app = await startTestAppOn(kind)
-      const { location } = app.database
-      const env = { DATABASE_URL: kind.kind === 'sqlite' ? `sqlite:${location}` : location }
+      const env = { DATABASE_URL: app.database.url }
       const users = (args: readonly string[], input?: string) =>
         runDuet(['users', ...args], { env, ...(input !== undefined && { input }) })
       return Object.assign(app, { users })
@@ -196,7 +195,7 @@ for (const kind of engineKinds) {
 
 test('a command that is unknown, or cannot be carried out, is refused with one line, and a password is never an argument', async () => {
   await using app = await startTestAppOn(sqlite)
-  const env = { DATABASE_URL: `sqlite:${app.database.location}` }
+  const env = { DATABASE_URL: app.database.url }
   const ann = ['users', 'create', '--email', 'ann@example.com']
   for (const [args, reason, input = ''] of [
     [['constructor'], /^duet: unknown command "constructor"/],
@@ -230,7 +229,7 @@ describe('duet backup', () => {
     database = await sqlite.create()
     folder = temporaryFolder()
     copy = join(folder.path, 'copy.db')
-    env = { DATABASE_URL: `sqlite:${database.location}` }
+    env = { DATABASE_URL: database.url }
     using source = new DatabaseSync(database.location)
     source.exec(thousandUsers)
   })

@@ -173,7 +173,7 @@ test('an answer to a client that is gone does not count', async () => {
 
 test('a thread has its share of the bound for all threads', async () => {
   await using database = await sqlite.create()
-  const env = { DATABASE_URL: `sqlite:${database.location}` }
+  const env = { DATABASE_URL: database.url }
   const config = readConfig(env)
   for (const [threads, status] of [
     [1, 200],

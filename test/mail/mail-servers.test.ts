@@ -120,7 +120,7 @@ test('a restart loses no mail, also of an instance that ended while it sent it',
   const clock = new TestClock()
   await using server = await startMailServer()
   await using database = await sqlite.create()
-  const env = { ...unlimited, ...server.env, DATABASE_URL: `sqlite:${database.location}`, TOKEN_KEYS: tokenKeys }
+  const env = { ...unlimited, ...server.env, DATABASE_URL: database.url, TOKEN_KEYS: tokenKeys }
   const seldom = { clock, mailEveryMs: 3_600_000 } // but at the start
   const request = async (app: Served) => {
     const { email } = await createMember(app)
@@ -148,7 +148,7 @@ test('a service stops while a mail server hangs, and the mail is sent after its 
   await using silent = await serveConnections()
   await using server = await startMailServer()
   await using database = await sqlite.create()
-  const env = { ...unlimited, ...server.env, DATABASE_URL: `sqlite:${database.location}`, TOKEN_KEYS: tokenKeys }
+  const env = { ...unlimited, ...server.env, DATABASE_URL: database.url, TOKEN_KEYS: tokenKeys }
   const app = await startTestApp({ ...env, SMTP_URL: `smtp://127.0.0.1:${silent.port}` }, { clock, ...often })
   const { email } = await createMember(app)
   await send(app, 'POST /password-resets', { email })

@@ -218,10 +218,7 @@ for (const kind of engineKinds) {
   describe(`on ${kind.name}`, { skip: kind.skip }, () => {
     const app = shared(() => startTestAppOn(kind, { LOGIN_LIMIT_MAX: '0' }))
 
-    const envOf = ({ database: { location } }: TestApp) => ({
-      DATABASE_URL: kind.kind === 'sqlite' ? `sqlite:${location}` : location,
-      TOKEN_KEYS: tokenKeys,
-    })
+    const envOf = ({ database: { url } }: TestApp) => ({ DATABASE_URL: url, TOKEN_KEYS: tokenKeys })
 
     it('F21: a failed login causes the same work and gets the same answer for every reason', async t => {
       await register(app.url)

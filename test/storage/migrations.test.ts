@@ -51,7 +51,7 @@ for (const kind of engineKinds) {
 
 test('migrations on an empty SQLite file wait for each other when several programs start together', async () => {
   await using database = await sqlite.createEmpty()
-  const env = { DATABASE_URL: `sqlite:${database.location}` }
+  const env = { DATABASE_URL: database.url }
   const runs = await Promise.all([1, 2].map(() => runDuet(['migrate'], { env })))
   const applied = migrationsOf('sqlite').map(({ version, name }) => `applied ${version} ${name}\n`)
   const upToDate = 'The schema is up to date.\n'

@@ -19,11 +19,10 @@ import { tablesOf } from '../support/tables.ts'
 const { skip } = postgres
 const odd = 'quotes \' " \\ tabs \t\n ünïcode 😀 {"a":1} $1 null'
 
-const addressOf = ({ kind, location }: TestDatabase) => (kind === 'sqlite' ? `sqlite:${location}` : location)
-const serve = (database: TestDatabase) =>
-  startTestApp({ DATABASE_URL: addressOf(database), TOKEN_KEYS: tokenKeys, ACCESS_POLICY: 'enforced' })
+const serve = ({ url }: TestDatabase) =>
+  startTestApp({ DATABASE_URL: url, TOKEN_KEYS: tokenKeys, ACCESS_POLICY: 'enforced' })
 const move = (source: TestDatabase, target: TestDatabase) =>
-  runDuet(['move', '--to', target.location], { env: { DATABASE_URL: addressOf(source), TOKEN_KEYS: tokenKeys } })
+  runDuet(['move', '--to', target.location], { env: { DATABASE_URL: source.url, TOKEN_KEYS: tokenKeys } })
 
 test('after duet move PostgreSQL gives the answers of SQLite, to reads and to what comes next', { skip }, async () => {
   await using source = await sqlite.create()

@@ -42,12 +42,11 @@ function insertKey(left: number): Statement {
              select '/payments', ${String(left)}, id, now_plus(${left}) from payments`
 }
 
-async function serveForAMinute({ kind, location }: TestDatabase): Promise<void> {
+async function serveForAMinute({ url }: TestDatabase): Promise<void> {
   mock.timers.enable({ apis: ['setInterval'] })
   try {
-    const DATABASE_URL = kind === 'sqlite' ? `sqlite:${location}` : location
     // A mocked timer is only in this thread.
-    await using _app = await startTestApp({ DATABASE_URL, TOKEN_KEYS: tokenKeys, THREADS: '1' })
+    await using _app = await startTestApp({ DATABASE_URL: url, TOKEN_KEYS: tokenKeys, THREADS: '1' })
     mock.timers.tick(60_000)
     // The end of this block stops the service, which waits for the running purge.
   } finally {

@@ -272,7 +272,7 @@ describe('A SQLite file', () => {
 
   it('is used by one server at a time, under any name, and is free after that server ended, even if it was killed', async () => {
     await using database = await sqlite.create()
-    await using holder = serveDuet({ DATABASE_URL: `sqlite:${database.location}` })
+    await using holder = serveDuet({ DATABASE_URL: database.url })
     await holder.address()
     assert.throws(() => claimSqliteFile(database.location), /Another server is using .*duet\.db/)
     holder.child.kill('SIGKILL')

@@ -84,8 +84,7 @@ for (const kind of engineKinds) {
         `${fixture + many}; update posts set comment_count = 7; update users set email_key = 'x', name_key = 'x' where id in (2, 1103)`,
       )
       const repair = async () => {
-        const address = kind.kind === 'sqlite' ? `sqlite:${database.location}` : database.location
-        const { stdout } = await runDuet(['repair'], { env: { DATABASE_URL: address } })
+        const { stdout } = await runDuet(['repair'], { env: { DATABASE_URL: database.url } })
         return [...stdout.matchAll(/: (\d+)/g)].map(([, rows]) => Number(rows))
       }
       const users = kind.kind === 'sqlite' ? 1103 : 2 // on PostgreSQL, triggers have made the keys of the others

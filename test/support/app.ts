@@ -41,7 +41,7 @@ export async function startTestApp(
   const config = readConfig({
     ...generous,
     PORT: '0',
-    DATABASE_URL: `sqlite:${database?.location}`,
+    DATABASE_URL: database?.url,
     LOG_LEVEL: 'info',
     DRAIN_MS: '0',
     DEMO_DATA: 'false',
@@ -88,9 +88,8 @@ export async function startTestAppOn(
 ): Promise<TestApp> {
   await using parts = new AsyncDisposableStack()
   const database = parts.use(await kind.create())
-  const address = kind.kind === 'sqlite' ? `sqlite:${database.location}` : database.location
   const redis = kind.kind === 'postgres' && redisMissing() === undefined ? await newRedisDatabase() : undefined
-  const own = { DATABASE_URL: address, REDIS_URL: redis, TOKEN_KEYS: tokenKeys }
+  const own = { DATABASE_URL: database.url, REDIS_URL: redis, TOKEN_KEYS: tokenKeys }
   const running = parts.use(await startTestApp({ ...own, ...env }, dependencies))
   const all = parts.move()
   let engine: TestApp['engine'] | undefined

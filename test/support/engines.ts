@@ -19,6 +19,8 @@ export interface TestDatabase extends AsyncDisposable {
   readonly kind: 'sqlite' | 'postgres'
   /** A path or an address. */
   readonly location: string
+  /** `DATABASE_URL`. */
+  readonly url: string
   migrate(migrations?: readonly Migration[]): Promise<readonly Migration[]>
   open<V extends Verbs>(catalogue: Catalogue<V>, options?: OpenOptions): Engine<V>
 }
@@ -72,6 +74,7 @@ export function sqliteAt(path: string, remove: () => void = () => {}): TestDatab
   return {
     kind: 'sqlite',
     location: path,
+    url: `sqlite:${path}`,
     migrate: async (migrations = migrationsOf('sqlite')) => migrateSqlite(path, migrations),
     open: (catalogue, options) => new SqliteEngine(path, { ...engineOptions(options), catalogue }),
     [Symbol.asyncDispose]: async () => remove(),
@@ -87,6 +90,7 @@ export function postgresAt(url: string, drop: () => Promise<void> = async () => 
   return {
     kind: 'postgres',
     location: url,
+    url,
     migrate: (migrations = migrationsOf('postgres')) => migratePostgres(url, migrations),
     open: (catalogue, { poolMax = 10, pooler = false, ...options } = {}) =>
       new PostgresEngine({ ...engineOptions(options), catalogue, url, poolMax, pooler }),
