@@ -66,33 +66,16 @@ describe('The metrics of an app', () => {
   })
 })
 
-/** A server with the metrics and a route whose answers wait for the test. */
-async function startSlow(collect?: () => Promise<Awaited<ReturnType<Metrics['ofThread']>>[]>) {
-  const go = Promise.withResolvers<void>()
-  const server = await startTestServer((fastify, lifecycle) => {
-    fastify.get('/slow', () => go.promise.then(() => ({})))
+/** A server with the metrics of several threads. */
+const startOver = (collect: () => Promise<Awaited<ReturnType<Metrics['ofThread']>>[]>) =>
+  startTestServer((fastify, lifecycle) => {
     serveMetrics(fastify, new Metrics(), lifecycle, { metricsToken: undefined, metricsOpen: true }, collect)
   })
-  return Object.assign(server, { go: go.resolve })
-}
-
-test('requests in flight are counted only until they are answered', async () => {
-  await using server = await startSlow()
-  const inFlight = () => metricOf(server, 'duet_http_requests_in_flight')
-  assert.equal(await inFlight(), 1) // this request itself
-  const slow = [ask(`${server.url}/slow`), ask(`${server.url}/slow`)]
-  await waitUntil(() => server.lifecycle.requestsInFlight === 2)
-  assert.equal(await inFlight(), 3)
-  server.go()
-  await Promise.all(slow)
-  await waitUntil(() => server.lifecycle.requestsInFlight === 0)
-  assert.equal(await inFlight(), 1)
-})
 
 test('scrapes at the same time share one text', async t => {
   const go = Promise.withResolvers<void>()
   const collect = t.mock.fn(() => go.promise.then(() => []))
-  await using server = await startSlow(collect)
+  await using server = await startOver(collect)
   const scrapes = [1, 2, 3].map(() => ask(`${server.url}/metrics`))
   await waitUntil(() => server.lifecycle.requestsInFlight === 3)
   go.resolve()
@@ -128,7 +111,7 @@ test('of several threads delays are the largest, and what concerns the process i
   const one = await (app.app as ThreadApp).metrics()
   const more = (values: (typeof one)[number]['values']) => values.map(each => ({ ...each, value: each.value + 100 }))
   const other = one.map(metric => ({ ...metric, values: more(metric.values) }))
-  await using server = await startSlow(async () => [one, other, other])
+  await using server = await startOver(async () => [one, other, other])
   const own = (name: string) => one.find(metric => metric.name === name)?.values[0]?.value ?? Number.NaN
   for (const name of ['nodejs_eventloop_lag_p99_seconds', 'duet_events_undelivered_age_seconds'])
     assert.equal(await metricOf(server, name), own(name) + 100, name)
