@@ -32,35 +32,22 @@ async function refusalOf(env: Environment): Promise<string> {
 
 const setOf = (...keys: unknown[]) => JSON.stringify({ keys })
 
-test('SIGHUP reloads the key file: new keys work at once, and tokens of removed keys become invalid', async () => {
+test('SIGHUP reloads the key file, and one that cannot be read is told in the log, without its content', async () => {
   using folder = temporaryFolder()
   const path = join(folder.path, 'keys.json')
   const [first, second] = [await newKey(), await newKey()]
-  const write = (...keys: unknown[]) => writeFileSync(path, setOf(...keys))
-  write(first)
+  writeFileSync(path, setOf(first))
   await using duet = serveDuet({ TOKEN_KEYS: path, LOG_LEVEL: 'info' })
   const { url } = await duet.address()
-  const reload = async (...keys: JWK[]) => {
-    write(...keys)
-    duet.child.kill('SIGHUP')
-    const kids = keys.map(({ kid }) => kid).join()
-    await waitUntil(async () => {
-      const published: JWK[] = JSON.parse((await ask(`${url}/.well-known/jwks.json`)).body).keys
-      return published.map(({ kid }) => kid).join() === kids
-    })
-  }
   await register(url)
-  const old = await tokenOf(url)
-  await reload(second, first)
-  const fresh = await tokenOf(url)
-  assert.equal(decodeProtectedHeader(fresh).kid, second.kid)
-  assert.deepEqual([await isValid(old, url), await isValid(fresh, url)], [true, true])
-  await reload(second)
-  assert.deepEqual([await isValid(old, url), await isValid(fresh, url)], [false, true])
+  const token = await tokenOf(url)
+  writeFileSync(path, setOf(second, first))
+  duet.child.kill('SIGHUP')
+  await waitUntil(async () => (await ask(`${url}/.well-known/jwks.json`)).body.includes(String(second.kid)))
   writeFileSync(path, 'half a file')
   duet.child.kill('SIGHUP')
   await waitUntil(() => duet.stdout.includes('the old ones stay in use'))
-  assert.ok(await isValid(fresh, url))
+  assert.ok(await isValid(token, url))
   assert.doesNotMatch(duet.stdout, /half a file/)
 })
 
@@ -93,13 +80,17 @@ for (const THREADS of inForm(['2'], ['1', '2'])) {
       const old = await connect(sockets, oldToken)
       await reload(second, first)
       const freshToken = await tokenOf(app.url)
+      assert.equal(decodeProtectedHeader(freshToken).kid, second.kid)
       const others = [...(await connect(sockets, freshToken)), ...(await connect(sockets))]
       writeFileSync(path, 'half a file')
       await app.app.reloadKeys()
       assert.ok(await isValid(oldToken, app.url))
       await assertOpen(old)
       await reload(second)
+      const published: JWK[] = JSON.parse((await ask(`${app.url}/.well-known/jwks.json`)).body).keys
+      assert.deepEqual([published.length, published[0]?.kid], [1, second.kid])
       for (let times = 0; times < 10; times++) assert.ok(!(await isValid(oldToken, app.url)))
+      assert.ok(await isValid(freshToken, app.url))
       await assertOpen(others)
       await assertForbidden(old)
     })
