@@ -129,10 +129,8 @@ describe('the console', { skip: browserMissing }, () => {
     const { page } = view
     const heading = (name: string) => page.getByRole('heading', { name, level: 1 }).waitFor()
     await heading('Health')
-    for (const [address, title] of [
-      ['#requests', 'Requests'],
-      ['#/nowhere', 'There is nothing here'],
-    ] as const) {
+    const titles = { '#requests': 'Requests', '#/nowhere': 'There is nothing here' }
+    for (const [address, title] of Object.entries(titles)) {
       await page.evaluate(`location.hash = '${address}'`)
       await heading(title)
       assert.equal(await page.title(), `${title} · Duet console`)

@@ -168,13 +168,9 @@ for (const kind of engineKinds) {
       const { log } = stage
       const assertKeptForAnHour = async (end: Place) => {
         const readAt = end.readAt ?? assert.fail()
-        for (const [later, keeps] of [
-          [0, true],
-          [hour, true],
-          [hour + 1, false],
-        ] as const) {
+        for (const later of [0, hour, hour + 1]) {
           await stage.setNow(readAt + later)
-          assert.equal(await log.keeps(end), keeps, `${JSON.stringify(end)} after ${later} ms`)
+          assert.equal(await log.keeps(end), later <= hour, `${JSON.stringify(end)} after ${later} ms`)
         }
       }
       await assertKeptForAnHour(await log.end())

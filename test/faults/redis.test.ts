@@ -5,7 +5,7 @@ import { postgres } from '../support/engines.ts'
 import { onlyInFull } from '../support/form.ts'
 import { ask } from '../support/http.ts'
 import { serveDuet } from '../support/process.ts'
-import { RedisServer } from '../support/redis.ts'
+import { askRedis, RedisServer } from '../support/redis.ts'
 import { shared } from '../support/shared.ts'
 import { metricOf } from '../support/sockets.ts'
 import { waitUntil } from '../support/wait.ts'
@@ -75,7 +75,7 @@ describe('F9: limits that two servers share through Redis', { skip: redis.skip |
           recoveries.push(performance.now() - started)
           assert.equal(sum(await passed(instances, 150, proxy, () => `203.0.113.${recoveries.length}`)), 100)
         }
-        await server.ask('flushall')
+        await askRedis(server.url, 'flushall')
       }
     } finally {
       going = false

@@ -40,10 +40,7 @@ describe('Arguments of queries', () => {
     const lists = ['posts(ARG)', 'users(ARG)', 'user(id: 1) { posts(ARG)', 'post(id: 1) { comments(ARG)']
     for (const list of lists) {
       const text = (args: string) => `{ ${list.replace('ARG', args)} { __typename } }${list.includes('{') ? ' }' : ''}`
-      for (const [name, most] of [
-        ['limit', 1000],
-        ['offset', 100_000],
-      ] as const) {
+      for (const [name, most] of Object.entries({ limit: 1000, offset: 100_000 })) {
         /** The answers to a value as a literal, as a default and as a variable. */
         const answers = async (value: unknown) => {
           const literal = JSON.stringify(value)

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { describe, it } from 'node:test'
+import { describe, it, test } from 'node:test'
 import { setImmediate as turn } from 'node:timers/promises'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { pipelineLength } from '../../src/http/connections.ts'
@@ -31,46 +31,44 @@ async function start(prepare: (server: FastifyInstance) => void = () => {}) {
   return Object.assign(server, { begun, received, go })
 }
 
-describe('A client that leaves', () => {
-  const headless = 'before its headers are complete'
+const headless = 'before its headers are complete'
 
-  /** The data that it had sent before. */
-  const sent = {
-    [headless]: 'GET / HTTP/1.1\r\nHos',
-    'in the middle of a body': `${post}Content-Length: 100\r\n\r\n{"a"`,
-    'before any of its body': `${post}Content-Length: 100\r\n\r\n`,
-    'in the middle of a chunk': `${post}Transfer-Encoding: chunked\r\n\r\n64\r\n{"a"`,
-    'while it was answered': get('/slow'),
-  }
+/** The data that a client had sent before it leaves. */
+const sent = {
+  [headless]: 'GET / HTTP/1.1\r\nHos',
+  'in the middle of a body': `${post}Content-Length: 100\r\n\r\n{"a"`,
+  'before any of its body': `${post}Content-Length: 100\r\n\r\n`,
+  'in the middle of a chunk': `${post}Transfer-Encoding: chunked\r\n\r\n64\r\n{"a"`,
+  'while it was answered': get('/slow'),
+}
 
-  const ways = {
-    resets: (connection: RawConnection) => connection.reset(),
-    closes: (connection: RawConnection) => connection[Symbol.dispose](),
-    'half-closes': (connection: RawConnection) => connection.finish(),
-  }
+const ways = {
+  resets: (connection: RawConnection) => connection.reset(),
+  closes: (connection: RawConnection) => connection[Symbol.dispose](),
+  'half-closes': (connection: RawConnection) => connection.finish(),
+}
 
-  it('in any way and at any moment causes no internal error, and without complete headers it was no request', async () => {
-    for (const [when, bytes] of Object.entries(sent)) {
-      for (const [how, leave] of Object.entries(ways)) {
-        const left = `${how} its connection ${when}`
-        const requests = when === headless ? 0 : 1
-        await using server = await start()
-        const { lifecycle } = server
-        using connection = await RawConnection.open(server.port)
-        connection.write(bytes)
-        await waitUntil(() => [...lifecycle.connections].some(({ bytesRead }) => bytesRead > 0))
-        await waitUntil(() => lifecycle.requestsInFlight === requests)
-        leave(connection)
-        await waitUntil(() => lifecycle.requestsInFlight + lifecycle.connections.size === 0)
-        server.go()
-        assert.equal((await ask(`${server.url}/a`)).status, 200, left)
-        const noted = server.logs.filter(({ msg }) => msg === 'the client disconnected before the answer was sent')
-        assert.equal(noted.length, requests, left)
-        const unusual = server.logs.filter(({ level, status }) => Number(level) > 30 || status === 500)
-        assert.deepEqual([unusual, server.received], [[], []], left)
-      }
+test('a client that leaves in any way and at any moment causes no internal error, and without complete headers it was no request', async () => {
+  for (const [when, bytes] of Object.entries(sent)) {
+    for (const [how, leave] of Object.entries(ways)) {
+      const left = `${how} its connection ${when}`
+      const requests = when === headless ? 0 : 1
+      await using server = await start()
+      const { lifecycle } = server
+      using connection = await RawConnection.open(server.port)
+      connection.write(bytes)
+      await waitUntil(() => [...lifecycle.connections].some(({ bytesRead }) => bytesRead > 0))
+      await waitUntil(() => lifecycle.requestsInFlight === requests)
+      leave(connection)
+      await waitUntil(() => lifecycle.requestsInFlight + lifecycle.connections.size === 0)
+      server.go()
+      assert.equal((await ask(`${server.url}/a`)).status, 200, left)
+      const noted = server.logs.filter(({ msg }) => msg === 'the client disconnected before the answer was sent')
+      assert.equal(noted.length, requests, left)
+      const unusual = server.logs.filter(({ level, status }) => Number(level) > 30 || status === 500)
+      assert.deepEqual([unusual, server.received], [[], []], left)
     }
-  })
+  }
 })
 
 describe('Timeouts', () => {

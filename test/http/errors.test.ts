@@ -188,8 +188,7 @@ describe('Errors, routes and ids of requests', () => {
 
   it('a plain id of the client is used in the answer and in the log', async () => {
     for (const id of plainIds) {
-      const { headers } = await send(`X-Request-Id: ${id}\r\n`)
-      assert.equal(headers.get('x-request-id'), id)
+      assert.equal((await send(`X-Request-Id: ${id}\r\n`)).headers.get('x-request-id'), id)
       assert.equal(server.logs.findLast(line => line.msg === 'answered')?.requestId, id)
     }
   })

@@ -12,11 +12,12 @@ import { tokenKeys } from '../support/keys.ts'
 import { register, tryLogin } from '../support/logins.ts'
 import type { LogLine } from '../support/logs.ts'
 import { serveConnections } from '../support/ports.ts'
-import { newRedisDatabase, RedisServer } from '../support/redis.ts'
+import { askRedis, newRedisDatabase, RedisServer } from '../support/redis.ts'
 import { metricOf } from '../support/sockets.ts'
 import { testTimeoutMs, waitUntil, within } from '../support/wait.ts'
 import { openLimits, redis } from './limiters.ts'
 
+const { skip } = redis
 const hour = 3_600_000
 const secret = 'pa55word'
 
@@ -57,7 +58,7 @@ function take(limiter: RateLimiter, key: string): Promise<Allowance> {
   return within(Promise.resolve(limiter.take(key)), 'an allowance')
 }
 
-describe('While Redis is unavailable, each instance keeps the limits alone', { skip: redis.skip }, () => {
+describe('While Redis is unavailable, each instance keeps the limits alone', { skip }, () => {
   const it = together()
 
   it('after Redis was killed; waiting calls are answered at once, and every outage is reported', async () => {
@@ -102,19 +103,19 @@ describe('While Redis is unavailable, each instance keeps the limits alone', { s
   it('while Redis answers with an error, such as that it has no memory', async () => {
     await using own = await openOwn()
     const { server, limits, reports } = own
-    await server.ask('config', 'set', 'maxmemory', '1')
+    await askRedis(server.url, 'config', 'set', 'maxmemory', '1')
     assert.ok((await take(limits.limiter('x', 1, hour), 'a')).allowed)
     assert.ok(!limits.up)
     await assertLocal(limits)
     await waitUntil(() => reports.length === 1)
-    await server.ask('config', 'set', 'maxmemory', '0')
+    await askRedis(server.url, 'config', 'set', 'maxmemory', '0')
     await waitUntil(() => limits.up)
     assert.equal(reports.join(), 'away: OOM,back')
   })
 
   it('while Redis refuses the password, which is never printed', async () => {
     await using server = await RedisServer.start()
-    await server.ask('config', 'set', 'requirepass', 'another')
+    await askRedis(server.url, 'config', 'set', 'requirepass', 'another')
     using opened = await open(server.url.replace('//', `//:${secret}@`))
     const { limits, reports } = opened
     await assertLocal(limits)
@@ -130,9 +131,9 @@ describe('While Redis is unavailable, each instance keeps the limits alone', { s
     for (const command of ['flushall', 'script']) {
       assert.ok((await take(limiter, 'a')).allowed)
       assert.ok(!(await take(limiter, 'a')).allowed)
-      await server.ask(command, ...(command === 'script' ? ['flush'] : []))
+      await askRedis(server.url, command, ...(command === 'script' ? ['flush'] : []))
       assert.equal((await take(limiter, 'a')).allowed, command === 'flushall')
-      await server.ask('flushall')
+      await askRedis(server.url, 'flushall')
     }
     assert.deepEqual(reports, [])
   })
@@ -143,9 +144,9 @@ describe('While Redis is unavailable, each instance keeps the limits alone', { s
     const { limits, reports } = opened
     const limiter = limits.limiter('closed', 2, hour)
     await take(limiter, 'a')
-    const connection = async () => /^id=(\d+) .* db=7 /m.exec(String(await server.ask('client', 'list')))?.[1]
+    const connection = async () => /^id=(\d+) .* db=7 /m.exec(String(await askRedis(server.url, 'client', 'list')))?.[1]
     const old = Number(await connection())
-    await server.ask('client', 'kill', 'id', old)
+    await askRedis(server.url, 'client', 'kill', 'id', old)
     await waitUntil(async () => Number(await connection()) > old)
     await waitUntil(() => limits.up)
     assert.equal((await take(limiter, 'a')).remaining, 0)
@@ -153,9 +154,7 @@ describe('While Redis is unavailable, each instance keeps the limits alone', { s
   })
 })
 
-it('a limit is kept by Redis though this process was too busy to read the answer in time', {
-  skip: redis.skip,
-}, async () => {
+it('a limit is kept by Redis though this process was too busy to read the answer in time', { skip }, async () => {
   await using own = await openOwn(400)
   const { limits, reports } = own
   const taken = take(limits.limiter('busy', 1, hour), 'a')
@@ -165,30 +164,29 @@ it('a limit is kept by Redis though this process was too busy to read the answer
   assert.deepEqual(reports, [])
 })
 
-describe('A server at the address of Redis that is not Redis', { skip: redis.skip }, () => {
-  const answers: Readonly<Record<string, (socket: Socket) => void>> = {
-    'quotes the password in its error': socket =>
-      socket.on('data', () => socket.write(`-ERR unknown command 'HELLO', with args: '${secret}'\r\n`.repeat(4))),
-    'speaks HTTP': socket => socket.on('data', () => socket.end('HTTP/1.1 400 Bad Request\r\n\r\n')),
-    'says nothing': () => {},
-  }
-  for (const [what, answer] of Object.entries(answers)) {
-    it(`is not used if it ${what}, and its messages are not logged`, async () => {
-      await using other = await serveConnections(answer)
-      using opened = await open(`redis://:${secret}@127.0.0.1:${other.port}`, 200)
-      const { limits, reports } = opened
-      await assertLocal(limits)
-      assert.equal(reports.length, 1)
-      assert.match(reports.join(), /^away: [\w ]+$/)
-      assert.ok(!reports.join().includes(secret))
-    })
-  }
-})
+/** Servers that are not Redis. */
+const strangers: Readonly<Record<string, (socket: Socket) => void>> = {
+  'quotes the password in its error': socket =>
+    socket.on('data', () => socket.write(`-ERR unknown command 'HELLO', with args: '${secret}'\r\n`.repeat(4))),
+  'speaks HTTP': socket => socket.on('data', () => socket.end('HTTP/1.1 400 Bad Request\r\n\r\n')),
+  'says nothing': () => {},
+}
+for (const [what, answer] of Object.entries(strangers)) {
+  it(`a server at the address of Redis that ${what} is not used, and nothing of it is logged`, { skip }, async () => {
+    await using other = await serveConnections(answer)
+    using opened = await open(`redis://:${secret}@127.0.0.1:${other.port}`, 200)
+    const { limits, reports } = opened
+    await assertLocal(limits)
+    assert.equal(reports.length, 1)
+    assert.match(reports.join(), /^away: [\w ]+$/)
+    assert.ok(!reports.join().includes(secret))
+  })
+}
 
 const linesAboutRedis = (logs: readonly LogLine[]) =>
   logs.filter(({ msg }) => /redis/i.test(String(msg))).map(({ level, msg, reason }) => ({ level, msg, reason }))
 
-describe('The service with Redis', { skip: redis.skip }, () => {
+describe('The service with Redis', { skip }, () => {
   it('shares the login limits with other instances', async () => {
     const env = { REDIS_URL: await newRedisDatabase(), TOKEN_KEYS: tokenKeys }
     await using first = await startTestApp(env)

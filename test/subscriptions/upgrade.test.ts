@@ -102,13 +102,9 @@ describe('A WebSocket request', () => {
     const get = 'GET /users HTTP/1.1\r\nHost: localhost\r\n\r\n'
     const upgrade = `${upgradeLines().join('\r\n')}\r\n\r\n`
     using connection = await RawConnection.open(app.port)
-    for (const [bytes, status] of [
-      [get, 200],
-      [get, 200],
-      [upgrade, 101],
-    ] as const) {
+    for (const bytes of [get, get, upgrade]) {
       connection.write(bytes)
-      assert.equal((await connection.response()).status, status)
+      assert.equal((await connection.response()).status, bytes === upgrade ? 101 : 200)
     }
     using hasty = await RawConnection.open(app.port)
     hasty.write(`${get}${get}${get}${upgrade}`)

@@ -16,11 +16,6 @@ export class RedisServer extends Daemon {
   get url(): string {
     return `redis://127.0.0.1:${this.port}`
   }
-
-  /** The answer to one command, on a separate connection. */
-  ask(command: string, ...args: (string | number)[]): Promise<unknown> {
-    return askRedis(this.url, command, ...args)
-  }
 }
 
 /** The answer to one command, on a separate connection. */
