@@ -112,7 +112,7 @@ const tests: Readonly<Record<string, string | readonly string[]>> = {
     'graphql/mutations: a long text of control characters is refused with 400',
     'graphql/mutations: an operation with more than 1 MiB of text, counting each use of a variable, stores nothing',
   ],
-  'input of a client that errors repeat': 'graphql/document-bounds: Errors repeat at most 100 characters of the input',
+  'input of a client that errors repeat': 'graphql/document-bounds: errors repeat at most 100 characters of the input',
   'cached texts, documents and plans': [
     'graphql/persisted-documents: texts that were not used for long are forgotten, and can be sent again',
     'graphql/documents: an unused document is evicted after',
