@@ -213,12 +213,18 @@ describe('the state of posts in the console', () => {
   })
 
   it('what was deleted unseen leaves with the next read, but not what the user is reading or editing', async () => {
-    await opened(75, [comment(751), comment(752), comment(753)])
-    for (const id of [751, 753]) state.commentEdit(String(id)).value = { base: comment(id), text: 'Changed' }
+    await opened(75, [comment(751), comment(752), comment(753), comment(754)])
+    for (const id of [751, 753, 754]) state.commentEdit(String(id)).value = { base: comment(id), text: 'Changed' }
+    event('commentDeleted', '754', '75')
+    const comments = () => known(75)?.comments ?? []
+    const gone = () => comments().flatMap(each => (each.gone ? [each.id] : []))
+    const firstPage = Array.from({ length: 50 }, (_, index) => comment(401 + index))
+    page.answers.Post = () => ({ post: { ...post(75), comments: firstPage } })
+    await readAnew(state.readerOf('75'))
+    assert.deepEqual([gone(), comments().length], [['754'], 53], 'the others may be on the next page')
     page.answers.Post = () => ({ post: { ...post(75), comments: [comment(753)] } })
     await readAnew(state.readerOf('75'))
-    const left = known(75)?.comments?.map(({ text, gone }) => `${text} ${gone}`)
-    assert.deepEqual([left, known(75)?.commentCount], [['Comment 751 true', 'Comment 753 undefined'], 1])
+    assert.deepEqual([gone(), comments().length, known(75)?.commentCount], [['751', '754'], 3, 1])
     page.answers.Post = () => ({ post: null })
     await readAnew(state.readerOf('75'))
     assert.equal(known(75)?.gone, true)

@@ -138,11 +138,13 @@ export async function readPost(id: string): Promise<void> {
     more = comments.length === pageSize
   }
   if (!isOpen(id)) return
+  const end = more ? Number(read.at(-1)?.id) : Number.POSITIVE_INFINITY // what comes after it may exist
   changePost(id, post => {
     const known = post.comments ?? []
     const arrived = known.filter(({ seen }) => seen > asked)
     const edited = known.filter(comment => commentEdit(comment.id).peek() !== undefined)
-    const kept = [...arrived, ...edited.map(comment => ({ ...comment, gone: true }))]
+    const isGone = ({ id: one, gone }: Comment) => gone || Number(one) <= end
+    const kept = [...arrived, ...edited.map(comment => ({ ...comment, gone: isGone(comment) }))]
     return withComments(post, read.filter(isComment), kept, more)
   })
 }
