@@ -4,11 +4,18 @@ import { element } from './reading/dom.ts'
 
 // Sends the operations of the API reference, with the token of the user who is signed in.
 
+/** The newest request of each form. A late answer to another one is not shown. */
+const newest = new WeakMap<HTMLFormElement, unknown>()
+
 addEventListener('submit', async event => {
   event.preventDefault()
-  if (!(event.target instanceof HTMLFormElement)) return
-  const output = event.target.querySelector('output')
-  const answer = await send(event.target).catch(() => ({ line: 'The service did not answer.', text: '' }))
+  const form = event.target
+  if (!(form instanceof HTMLFormElement)) return
+  const output = form.querySelector('output')
+  const sent = send(form).catch(() => ({ line: 'The service did not answer.', text: '' }))
+  newest.set(form, sent)
+  const answer = await sent
+  if (newest.get(form) !== sent) return
   const code = element('pre', { tabIndex: 0 }, answer.text)
   output?.replaceChildren(answer.line, ...(answer.text === '' ? [] : [code]))
   if (answer.text !== '') copyable(code)
