@@ -471,6 +471,7 @@ describe('the feed of the console', () => {
     using page = new StatePage()
     const stored = posts(25)
     const { state, shown } = await feedOf(page, stored)
+    await readAnew(state.readFeed) // which shows no more than before
     assert.deepEqual([shown(), state.morePosts.value], [idsOf(stored.slice(0, 10)), true])
     await state.readOlderPosts()
     await state.readOlderPosts()
@@ -478,7 +479,7 @@ describe('the feed of the console', () => {
     stored.unshift(...posts(90, 65))
     await readAnew(state.readFeed)
     await waitUntil(() => !state.readFeed.busy.value)
-    assert.deepEqual([shown(), page.asked.length], [idsOf(stored), 7], 'four pages')
+    assert.deepEqual([shown(), page.asked.length], [idsOf(stored), 8], 'four pages')
     stored.unshift(...posts(690, 600))
     await readAnew(state.readFeed)
     await waitUntil(() => !state.readFeed.busy.value)
