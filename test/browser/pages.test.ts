@@ -82,7 +82,11 @@ test('the pages', { skip: browserMissing }, async suite => {
     await page.keyboard.press('/')
     await page.keyboard.type('Idempotency-K resumed nowhere')
     assert.equal(await dialog.getByRole('status').innerText(), 'Loading') // not that nothing is found
-    await page.evaluate('held.resolve()')
+    await page.evaluate('fetch = ask; held.reject()')
+    await dialog.getByText('The service cannot be reached.').waitFor()
+    await page.keyboard.press('Escape')
+    await page.getByRole('button', { name: 'Search' }).click()
+    assert.notEqual(await dialog.getByRole('status').innerText(), 'The service cannot be reached.', 'it asks again')
     await dialog.getByText('Nothing found.').waitFor()
     await page.keyboard.press('Escape')
     await dialog.waitFor({ state: 'hidden' })
@@ -171,6 +175,8 @@ test('the pages', { skip: browserMissing }, async suite => {
     await guide.waitForURL(`${app.url}/docs/graphql`)
     const account = (page: Page) => page.getByRole('banner').getByRole('group')
     await account(guide).getByText('Ada Lovelace').first().waitFor()
+    const listen = "import('/header.js').then(({ onNextUser }) => onNextUser(() => nextUsers++))"
+    await guide.evaluate(`nextUsers = 0; ${listen}`)
 
     const other = await context.newPage()
     await other.goto(`${app.url}/docs/api`)
@@ -243,6 +249,7 @@ test('the pages', { skip: browserMissing }, async suite => {
     await other.getByRole('button', { name: 'Sign out', exact: true }).click()
     await waitUntil(async () => (await subscriptions()) === 0) // it was one of the former user
     await guide.getByRole('button', { name: 'Sign in' }).waitFor()
+    assert.equal(await guide.evaluate('nextUsers'), 1, 'a renewal is no next user')
     assert.equal(await guide.evaluate('JSON.stringify(localStorage).includes("eyJ") || document.cookie'), '')
     assert.deepEqual(troubles, [])
   })
