@@ -1,13 +1,14 @@
 import assert from 'node:assert/strict'
 import { describe, it, mock, type TestContext } from 'node:test'
-import { StatePage, settled, stopTime } from './state-page.ts'
+import { type PageOptions, StatePage, settled, stopTime } from './state-page.ts'
 
 const status = (code: number, headers = {}) => new Response(null, { status: code, headers })
 
-/** Time passes only when the test says so, and pauses are as short as they can be. */
-function stopAll(t: TestContext): void {
+/** A page for which time passes only when the test says so, and pauses are as short as they can be. */
+function begin(t: TestContext, options: PageOptions = {}): StatePage {
   stopTime(t, 'Date')
   t.mock.method(Math, 'random', () => 0)
+  return new StatePage(options)
 }
 
 async function pass(ms: number): Promise<void> {
@@ -31,8 +32,7 @@ describe('the connection of the console', () => {
   }
 
   it('says that the service is away if it does not answer, until it answers anything, and then listens at once', async t => {
-    stopAll(t)
-    using page = new StatePage()
+    using page = begin(t)
     const state = await lost(page)
     assert.deepEqual([state.away.value, page.asked, page.sockets.length], [true, [why], 1])
     await state.duet.request('GET', '/users/me').catch(() => {})
@@ -50,8 +50,7 @@ describe('the connection of the console', () => {
   })
 
   it('asks once for each lost socket, so that a gateway without sockets is not asked without an end', async t => {
-    stopAll(t)
-    using page = new StatePage()
+    using page = begin(t)
     let code = 200
     // In a later turn, so that questions without an end do not keep the test from seeing them.
     page.answers[why] = () => new Promise(resolve => setImmediate(() => resolve(Response.json({}, { status: code }))))
@@ -63,8 +62,7 @@ describe('the connection of the console', () => {
   })
 
   it('listens at once when the browser is online again, and then takes no late failure for an absence', async t => {
-    stopAll(t)
-    using page = new StatePage()
+    using page = begin(t)
     const late = Promise.withResolvers<unknown>()
     page.answers[why] = () => late.promise
     const state = await lost(page)
@@ -80,8 +78,7 @@ describe('the connection of the console', () => {
   })
 
   it('asks for nothing while there were too many requests, and listens as soon as that is over', async t => {
-    stopAll(t)
-    using page = new StatePage()
+    using page = begin(t)
     page.answers[why] = () => status(429, { 'retry-after': '20' })
     const state = await lost(page)
     assert.deepEqual([state.away.value, state.pausedUntil.value], [false, 1_020_000])
@@ -103,8 +100,7 @@ describe('the connection of the console', () => {
 
 describe('the health in the console', () => {
   it('is asked for every two seconds while somebody can see it', async t => {
-    stopAll(t)
-    using page = new StatePage({ settings: { metrics: 'off' } })
+    using page = begin(t, { settings: { metrics: 'off' } })
     const state = await page.load('health')
     page.answers['GET /health/ready'] = () => ({})
     const stop = state.watchHealth()
@@ -120,8 +116,7 @@ describe('the health in the console', () => {
   })
 
   it('is drawn from two samples on: sums of all series per second, the latest delay, and the newest 60', async t => {
-    stopAll(t)
-    using page = new StatePage({ settings: { metrics: 'open' } })
+    using page = begin(t, { settings: { metrics: 'open' } })
     const state = await page.load('health', 'session')
     let [requests, events] = [0, 0]
     const lag = 'duet_events_lag_seconds'
@@ -171,8 +166,7 @@ nodejs_eventloop_lag_p99_seconds 0.005
   })
 
   it('asks for metrics with the token that was entered, until it is refused, and looks again only after an answer', async t => {
-    stopAll(t)
-    using page = new StatePage({ settings: { metrics: 'token' } })
+    using page = begin(t, { settings: { metrics: 'token' } })
     const state = await page.load('health')
     let late = Promise.withResolvers<unknown>()
     page.answers['GET /health/ready'] = () => late.promise
