@@ -9,7 +9,7 @@ import { sharedBrowser } from '../support/shared-browser.ts'
 import { metricOf } from '../support/sockets.ts'
 import { testTimeoutMs, waitUntil } from '../support/wait.ts'
 import { axe, findings } from './axe.ts'
-import { holdOne, settle } from './console-page.ts'
+import { holdAnswer } from './console-page.ts'
 
 const phone = { viewport: { width: 375, height: 720 } }
 const desk = { viewport: { width: 1200, height: 800 } }
@@ -88,8 +88,8 @@ test('the pages', { skip: browserMissing }, async suite => {
     await page.getByRole('button', { name: 'Search' }).click()
     assert.notEqual(await dialog.getByRole('status').innerText(), 'The service cannot be reached.', 'it asks again')
     await dialog.getByText('Nothing found.').waitFor()
-    await page.keyboard.press('Escape')
-    await dialog.waitFor({ state: 'hidden' })
+    await page.mouse.click(5, 5)
+    assert.ok(!(await dialog.isVisible()), 'a click beside it closes it')
     await page.getByLabel('Body').first().press('Control+k') // a slash would be text there
     await page.keyboard.type('subscriptions resum') // replaces what was there
     await results.first().getByText('The GraphQL interface › Subscriptions').waitFor()
@@ -186,16 +186,13 @@ test('the pages', { skip: browserMissing }, async suite => {
     await operation.getByText('etag: ').waitFor() // the example has no headers
     await operation.getByText('ada@example.com').waitFor()
     const user = other.locator('form[data-method=GET][data-path="/users/{id}"]')
-    const release = await holdOne(other, /users\/1%2F2%3F3$/)
-    const strange = other.waitForResponse(`${app.url}/users/1%2F2%3F3`)
+    const late = await holdAnswer(other, /users\/1%2F2%3F3$/)
     for (const id of ['1/2?3', '2']) {
       await user.locator('input').first().fill(id)
       await other.keyboard.press('Enter')
     }
     await user.getByText('grace@example.com').waitFor()
-    release()
-    await (await strange).finished()
-    await settle(other)
+    await late.send()
     assert.match(await user.locator('output').innerText(), /^200 OK/, 'not the late answer to the request before')
     const list = other.locator('form[data-method=GET][data-path="/users"]')
     for (const input of await list.locator('input').all()) {
