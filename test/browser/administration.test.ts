@@ -274,6 +274,14 @@ describe('the administration in the console', { skip: browserMissing }, () => {
     assert.equal(await whom.inputValue(), 'Grace Hopper')
     await whom.press('Escape') // nothing is written, so there is no question
     await page.getByRole('dialog').waitFor({ state: 'detached', timeout: 20_000 })
+    await view.button('New order').click()
+    await whom.fill('ada lo')
+    await page.getByRole('option', { name: /Ada Lovelace/ }).click()
+    await page.getByLabel('Item', { exact: true }).fill('Paper tape')
+    await page.getByLabel('Price each (EUR)').fill('1')
+    await view.button('Place the order').click()
+    await page.getByRole('dialog').waitFor({ state: 'detached' })
+    assert.equal(new URL(page.url()).hash, '#/orders', 'the filter would hide it')
   })
 
   it('places an order for a user found by typing, in the money of the service, and shows it on top at once', async () => {
