@@ -155,7 +155,7 @@ const added = 'subscription Added { postAdded { id } }'
 const md5 = createHash('md5').update(latest).digest('hex')
 
 /** The format of Relay's compiler and GraphQL Code Generator. */
-const mapped = { [md5]: latest, 'op-typename': typename, [sha256(like)]: like, added, some }
+const mapped = { [md5]: latest, [sha256(some)]: typename, [sha256(like)]: like, added, some }
 const apollo = {
   format: 'apollo-persisted-query-manifest',
   version: 1,
@@ -191,13 +191,13 @@ describe('With a manifest of trusted documents', () => {
         { query: latest, ...persisted(sha256(latest)) },
         { query: latest, ...persisted(md5) },
         { query: latest, id: 'an id of the client' },
-        { documentId: md5, ...persisted(md5) },
+        { documentId: md5, ...persisted(sha256(typename)) },
       ]
       for (const way of ways) {
         const { data, code } = await send(app, { ...way, variables: { n: 1 } })
         assert.deepEqual({ data, code }, { data: { posts: [] }, code: undefined }, JSON.stringify(way))
       }
-      assert.deepEqual((await send(app, { id: 'op-typename' })).data, { __typename: 'Query' })
+      assert.deepEqual((await send(app, { id: sha256(some) })).data, { __typename: 'Query' }) // ids precede hashes
     })
 
     it(`by ${name}: anything else is refused, introspection too`, async () => {
@@ -250,22 +250,18 @@ describe('With a manifest of trusted documents', () => {
   })
 })
 
+const [first] = apollo.operations
 const bad: Readonly<Record<string, readonly [manifest: unknown, message: RegExp]>> = {
   'is not JSON': ['{', /^is not valid JSON$/],
   'is a list': [[latest], /^must be a JSON object$/],
   'is empty': [{}, /^has no operation$/],
-  'has a number for a text': [{ a: latest, b: 5 }, /^the document of "b" must be a text$/],
+  'has a number for a text': [{ [`b\n${'c'.repeat(69)}`]: 5 }, /^the document of "b\\nc{68}…" must be a text$/],
   'has another version': [{ ...apollo, version: 2 }, /^has another format or version/],
   'has another format': [{ ...apollo, format: 'x' }, /^has another format or version/],
   'has no list of operations': [{ ...apollo, operations: {} }, /^operations must be a list$/],
-  'has an operation without a body': [
-    { ...apollo, operations: [apollo.operations[0], { id: 'x' }] },
-    /^operation 2 must have the texts id and body$/,
-  ],
-  'has an id twice': [
-    { ...apollo, operations: [apollo.operations[0], apollo.operations[0]] },
-    /^two operations have the id "/,
-  ],
+  'has an operation without a body': [{ ...apollo, operations: [first, { id: 'x' }] }, /^operation 2 must have the/],
+  'has an empty id': [{ ...apollo, operations: [{ ...first, id: '' }] }, /^operation 1 must have the texts/],
+  'has an id twice': [{ ...apollo, operations: [first, first] }, /^two operations have the id "/],
 }
 
 test('a manifest of another shape is refused, with what is wrong with it', () => {
@@ -286,6 +282,7 @@ const broken: Readonly<Record<string, Broken>> = {
     { x: 'query Much($n: Int = 1000) { posts(limit: $n) { id title } }' },
     /Much \("x"\): The operation costs 2000/,
   ],
+  'has a limit out of range': [{ x: 'query Far { posts(limit: 5000) { id } }' }, /Far \("x"\): limit must be/],
   'asks for the schema, which is off': [
     { schema: 'query Ask { __schema { queryType { name } } }' },
     /Ask \("schema"\): /,
