@@ -40,10 +40,10 @@ const requests: Readonly<Record<string, readonly [expected: RegExp, text: string
   ],
   'a number of many digits': [/value: 9{100}…$/, `{ posts(limit: ${'9'.repeat(60_000)}) { id } }`],
   'a literal that nests': [/value: \{ q.{97}…$/, `{ posts(limit: ${nested('{qqqqqqqqqq: ', '1', '}', 32)}) { id } }`],
-  'a variable of the wrong type': [
-    /^Variable "\$v" has invalid value: Int cannot represent non-integer value: "q{99}…$/,
-    'query ($v: Int) { posts(limit: $v) { id } }',
-    { variables: { v: value } },
+  'many variables of the wrong type': [
+    /^Variable "\$v0" has invalid value: Int cannot represent non-integer value: "q{99}…$/,
+    `query (${repeat(20, n => `$v${n}: Int`)}) { ${repeat(20, n => `p${n}: posts(limit: $v${n}) { id }`)} }`,
+    { variables: Object.fromEntries(Array.from({ length: 20 }, (_, n) => [`v${n}`, value.slice(0, 9_000)])) },
   ],
   'a variable that is no date': [
     /^Variable "\$v" has .*; found: "q{99}…$/,
@@ -51,9 +51,9 @@ const requests: Readonly<Record<string, readonly [expected: RegExp, text: string
     { variables: { v: value } },
   ],
   'the name of no operation': [
-    /^There is no operation named "q{100}…"\.$/,
+    /^There is no operation named "q{99}…"\.$/, // no half of a character
     'query A { __typename } query B { __typename }',
-    { operationName: value },
+    { operationName: `${value.slice(0, 99)}🎈${value}` },
   ],
   'the name of no operation, with words of errors in it': [
     /^There is no operation named "q"found: .{91}…"\.$/,

@@ -131,8 +131,9 @@ describe('An operation with a too large plan', () => {
     const subscription = (count: number) =>
       `subscription { postAdded { id author { ${repeat(6, n => `p${n}: posts(limit: 1) { ...F }`)} } } }
        fragment F on Post { ${repeat(count, n => `a${10 + n}`.padEnd(4, 'x').concat(': id'))} }`
-    const { errors } = await socket.ask(subscription(82))
-    assert.deepEqual(errors, [{ message: message, extensions: { code: 'DOCUMENT_TOO_LARGE' } }])
+    const refused = socket.begin(subscription(82))
+    await assert.rejects(refused.listening(text => newPost(socket, text))) // because it is over
+    assert.deepEqual(refused.errors, [{ message: message, extensions: { code: 'DOCUMENT_TOO_LARGE' } }])
     await socket.begin(subscription(81)).listening(text => newPost(socket, text))
   })
 
