@@ -176,7 +176,7 @@ describe('Conversation', () => {
   })
 
   it('4409 for an id that is in use, with a reason that fits into a close frame, for any id', async () => {
-    for (const id of ['twice', 'x'.repeat(256), '€'.repeat(256), '🎈'.repeat(128), `${'x'.repeat(84)}🎈`]) {
+    for (const id of ['twice', 'x'.repeat(256), '€'.repeat(80), '🎈'.repeat(128), `${'x'.repeat(84)}🎈`]) {
       using talk = await acknowledged()
       talk.begin(id, posts)
       talk.begin(id, posts)
@@ -202,6 +202,7 @@ describe('Conversation', () => {
     assert.ok(talk.stage.store.reads.length <= socketBounds.operations, `${talk.stage.store.reads.length} at once`)
     resolve()
     await turn()
+    assert.doesNotMatch(JSON.stringify(talk.wire.sent), /"next"/)
   })
 })
 
@@ -295,6 +296,16 @@ describe('A socket whose token was revoked', () => {
       assert.equal(talk.stage.fanOut.groups.members, 0)
     })
   }
+
+  it('would get, if it was not, what happens while that is checked', async () => {
+    let check = Promise.resolve(true)
+    using talk = await loggedIn(() => check)
+    check = turn(true).then(async isValid => (await talk.stage.happen(postAdded(1))) && isValid)
+    talk.begin('1', posts)
+    await check
+    await turn()
+    assert.deepEqual(talk.wire.sent, [nextMessage('1', 1)])
+  })
 
   it('stays open while the store is unavailable, and its operation fails', async () => {
     let isAway = false
@@ -485,8 +496,9 @@ describe('Sockets', () => {
     for (let times = 0; times < 2; times++) {
       stream.hear(question)
       await waitUntil(() => stream.writableLength > 1.5 * mebibyte)
+      assert.ok(stream.isPaused(), 'who does not read is not read')
       await stream.drain()
-      assert.equal(stuck.closings(), 0)
+      assert.deepEqual([stuck.closings(), stream.isPaused()], [0, false])
     }
   })
 })
