@@ -74,9 +74,9 @@ describe('Sockets of one client', () => {
 
 describe('Messages at a high rate', () => {
   /** An app whose clock only the test moves. */
-  const start = async (perSecond: string) => {
+  const start = async (perSecond: string, perClient = '1000') => {
     const clock = new TestClock()
-    const settings = { ...unlimited, SOCKET_MESSAGES_PER_SECOND: perSecond, SOCKETS_PER_CLIENT: '1000' }
+    const settings = { ...unlimited, SOCKET_MESSAGES_PER_SECOND: perSecond, SOCKETS_PER_CLIENT: perClient }
     return Object.assign(await startTestApp(settings, { clock }), { clock })
   }
   const pongs = (socket: RawSocket) => socket.frames.filter(({ payload }) => payload.includes('"pong"')).length
@@ -100,21 +100,23 @@ describe('Messages at a high rate', () => {
     assert.deepEqual(await bystander.read('{ __typename }'), { __typename: 'Query' })
   })
 
-  it('of all sockets of a client together are limited to those of a fiftieth of SOCKETS_PER_CLIENT', async () => {
-    await using app = await start('1')
-    await using sockets = new AsyncDisposableStack()
-    const open = async () => sockets.use(await RawSocket.connect(app.port)) // its connection_init counts
-    const senders = await Promise.all(Array.from({ length: 40 }, open))
-    for (const socket of senders) for (let n = 1; n <= 4; n++) socket.say({ type: 'ping' })
-    await waitUntil(() => senders.every(socket => pongs(socket) === 4))
-    const [first = assert.fail(), second = assert.fail()] = senders
-    assert.equal(await closedAfter(first, 'ping'), 1008)
-    first[Symbol.dispose]()
-    await waitUntil(async () => (await metricOf(app, 'duet_sockets')) === 39)
-    const later = sockets.use(await RawSocket.open(app.port))
-    assert.equal(await closedAfter(later, 'connection_init'), 1008, 'a closed socket makes no room for messages')
-    app.clock.pass(10_000)
-    assert.equal(await closedAfter(second, 'ping'), undefined)
+  it('of all sockets of a client together are limited to those of a fiftieth of SOCKETS_PER_CLIENT, and never to fewer than those of one', async () => {
+    for (const [most, count] of Object.entries({ 1000: 40, 20: 2 })) {
+      await using app = await start('1', most)
+      await using sockets = new AsyncDisposableStack()
+      const open = async () => sockets.use(await RawSocket.connect(app.port)) // its connection_init counts
+      const senders = await Promise.all(Array.from({ length: count }, open))
+      for (const socket of senders) for (let n = 1; n <= 4; n++) socket.say({ type: 'ping' })
+      await waitUntil(() => senders.every(socket => pongs(socket) === 4))
+      const [first = assert.fail(), second = assert.fail()] = senders
+      assert.equal(await closedAfter(first, 'ping'), 1008)
+      first[Symbol.dispose]()
+      await waitUntil(async () => (await metricOf(app, 'duet_sockets')) === count - 1)
+      const later = sockets.use(await RawSocket.open(app.port))
+      assert.equal(await closedAfter(later, 'connection_init'), 1008, 'a closed socket makes no room for messages')
+      app.clock.pass(10_000)
+      assert.equal(await closedAfter(second, 'ping'), undefined)
+    }
   })
 
   const frames = {
