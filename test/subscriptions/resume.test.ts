@@ -69,7 +69,7 @@ for (const kind of engineKinds) {
       using client = await SocketClient.connect(app)
       const codeFor = async (after: unknown) => {
         const operation = client.begin(posts, undefined, { extensions: { after } })
-        await operation.over()
+        await assert.rejects(operation.listening(() => newPost(writer))) // because it is over
         return operation.errors?.[0]?.extensions.code
       }
       for (const after of unknown) assert.equal(await codeFor(after), 'POSITION_UNKNOWN', JSON.stringify(after))
