@@ -69,7 +69,7 @@ describe('An operation on either engine', () => {
         three: posts(publishedAfter: $asb) { id }
       }`
     const instant = instants[2]
-    for (const set of [{ asb: instant }, { a: instant, b: instant }, { a: instant }, { b: instant }, {}]) {
+    for (const set of [{ asb: instant }, { a: instant, b: instant }, { a: instant }, { b: instant }, { a: null }, {}]) {
       const expected = naiveAnswer(text, set, new NaiveQuery(() => beginning))
       assert.equal(normalised(await service(text, set)), expected, JSON.stringify(set))
     }
