@@ -167,12 +167,17 @@ test('a running request is answered however old its connection is and however lo
   using unused = await RawConnection.open(server.port)
   await waitUntil(() => server.lifecycle.requestsInFlight === 1 && server.lifecycle.connections.size === 2)
   let later = 60_000
-  for (const clock of [performance, Date]) {
-    const now = clock.now.bind(clock)
-    t.mock.method(clock, 'now', () => now() + later)
-  }
-  const shutdown = shutDown(server.server, server.lifecycle, hour)
-  await waitUntil(() => isRefused(server.port))
+  const [begun, now] = [performance.now(), Date.now.bind(Date)]
+  t.mock.method(performance, 'now', () => begun + later)
+  t.mock.method(Date, 'now', () => now() + later)
+  server.lifecycle.drainMs = hour
+  const shutdown = shutDown(server.server, server.lifecycle, 3 * hour)
+  using late = await RawConnection.open(server.port)
+  await waitUntil(() => server.lifecycle.connections.size === 3)
+  later += hour
+  await waitUntil(() => isRefused(server.port).finally(() => (later += 50)))
+  late.write(live)
+  assert.equal((await late.response()).status, 200, 'a connection that came last has a second for its request')
   later += 60_000
   assert.equal(await unused.closed(), '')
   slow.write(':1} ')
