@@ -5,7 +5,7 @@ import { test } from 'node:test'
 import { readConfig } from '../../src/config.ts'
 import { mostIgnored } from '../../src/http/bodies.ts'
 import { clientKey, TrustedProxies } from '../../src/http/client-address.ts'
-import { Connections } from '../../src/http/connections.ts'
+import { Connections, pipelineLength } from '../../src/http/connections.ts'
 import { MemoryLimits } from '../../src/limits/memory-limits.ts'
 import { rateLimitOf } from '../../src/wiring/limiters.ts'
 import { startTestApp, startTestServer } from '../support/app.ts'
@@ -169,7 +169,7 @@ test('malformed requests have their client refused above twice their limit, unti
   assert.equal(await isServed(server.port), false)
   server.clock.pass(60_000)
   assert.ok(await isServed(server.port))
-  assert.equal(await received(server.port, get('/slow') + get('/a').repeat(200)), '')
+  assert.equal(await received(server.port, get('/slow') + get('/a').repeat(pipelineLength + 1)), '')
   assert.equal(await isServed(server.port), false)
 })
 
