@@ -139,13 +139,16 @@ describe('A body', () => {
     const warn = t.mock.method(process, 'emitWarning', () => {})
     using connection = await RawConnection.open(server.port)
     const smuggled = 'DELETE /echo HTTP/1.1\r\nHost: x\r\n\r\n'
-    for (let sent = 0; sent < 6; sent++) {
+    for (let sent = 0; sent < 12; sent++) {
       for (const [line, status] of Object.entries({ 'POST /nowhere': 404, 'PUT /echo': 405, 'PROPFIND /echo': 405 })) {
         const lines = `${line} HTTP/1.1\r\nHost: x\r\n${json}Content-Length: ${smuggled.length}\r\n\r\n`
         connection.write(lines + smuggled.slice(0, sent))
         assertRefusal(await connection.response(), status)
         connection.write(smuggled.slice(sent))
       }
+      connection.write('POST /nowhere HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n1')
+      assertRefusal(await connection.response(), 404)
+      connection.write('\r\n \r\n0\r\n\r\n')
     }
     connection.write(head + json + whole('{}'))
     assert.equal((await connection.response()).status, 200)
