@@ -174,6 +174,10 @@ describe('Of the limited requests of one client', () => {
     await server.hasBegun('slow', 'c', 'd')
     assert.equal(server.lifecycle.requestsInFlight, 5)
     slow.destroy()
+    await waitUntil(() => server.lifecycle.requestsInFlight === 4)
+    for (const path of ['/limited/e', '/free/x']) await server.send(path)
+    await waitUntil(() => server.begun.includes('x'))
+    assert.deepEqual(server.begun, ['slow', 'c', 'd', 'x'], 'it has left its place only once')
   })
 })
 
