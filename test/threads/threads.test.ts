@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { connect } from 'node:net'
 import { after, before, describe, it, mock, test } from 'node:test'
+import { setImmediate as turn } from 'node:timers/promises'
 import type { Worker } from 'node:worker_threads'
 import pg from 'pg'
 import { readConfig } from '../../src/config.ts'
@@ -130,6 +131,18 @@ describe('Two threads', () => {
     }
   })
 
+  it('hold back their last answers until none of them listens', async t => {
+    const both = [1, 2].map(n => workers.findLast(({ threadName }) => threadName === `serving ${n}`) ?? assert.fail())
+    const answers = both.map(worker => t.mock.method(worker, 'postMessage', () => {}))
+    t.mock.timers.enable({ apis: ['setTimeout'] }) // one that waits for long is answered in any case
+    for (const waiting of [1, 0]) {
+      both[waiting]?.emit('message', { id: 0, name: 'stoppedListening', args: [] })
+      await turn()
+      const counts = answers.map(({ mock }) => mock.callCount())
+      assert.deepEqual(counts, waiting === 1 ? [0, 0] : [1, 1])
+    }
+  })
+
   it('let the demo user log in, and know of maintenance, also a thread that replaces another', {
     skip: notInQuick,
   }, async () => {
@@ -222,13 +235,15 @@ test('the server stops if its threads end again and again within a minute', { sk
   const written: string[] = []
   const write = (lines: string) => written.push(lines)
   const started = () => written.join().split('Listening').length - 1
-  await using _app = await startThreads(config, { logger, write, onGiveUp, passwords: cheapPasswords() })
+  await using app = await startThreads(config, { logger, write, onGiveUp, passwords: cheapPasswords() })
   let later = 0
   const now = performance.now.bind(performance)
   t.mock.method(performance, 'now', () => now() + later)
   for (let times = 1; times <= 7; times++) {
     await waitUntil(() => stopped.length > 0 || started() === times + 1)
     assert.deepEqual(stopped, [], `after ${times - 1} ends`)
+    if (times === 5)
+      assert.equal(await metricOf(app, 'duet_thread_restarts_total'), 4, 'those of earlier minutes count')
     if (times <= 4) later += 60_000
     await workers.findLast(({ threadName }) => threadName === 'serving 1')?.terminate()
   }
