@@ -38,6 +38,7 @@ for (const kind of engineKinds) {
       await client.read('query Read { posts { id } }')
       await query(app, '{ sesame }')
       await send(app, 'GET /users/1', undefined, token)
+      await send(app, 'OPTIONS /users/1')
       await app.app.toggleMaintenance()
       await send(app, 'GET /users/1')
     }
@@ -69,6 +70,7 @@ for (const kind of engineKinds) {
 
     const operations = named('graphql operation').map(({ attributes }) => attributes['graphql.operation.name'])
     assert.deepEqual(operations.sort(), ['Read', 'Watch'])
+    assert.equal(named('OPTIONS /users/:id')[0]?.attributes['duet.bytes'], 0)
     const rest = named('GET /users/:id')
     const ends = rest.map(span => `${span.attributes['http.response.status_code']} ${span.isFailure}`)
     assert.deepEqual(ends, ['200 false', '503 true'])
