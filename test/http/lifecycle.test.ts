@@ -237,6 +237,16 @@ test('a connection that does not end is closed in time, and this is logged', asy
   assert.ok(cutAfterMs > 8_000 && cutAfterMs < 9_000, 'requests have eight seconds, and the process ends within ten')
 })
 
+test('a stop that is asked for again waits for the same requests', async () => {
+  await using app = await startTestApp({ THREADS: '1' })
+  using slow = await RawConnection.open(app.port)
+  slow.write('POST /users HTTP/1.1\r\nHost: localhost\r\nExpect: 100-continue\r\nContent-Length: 2\r\n\r\n')
+  assert.equal((await slow.response()).status, 100)
+  void app.app[Symbol.asyncDispose]()
+  const again = app.app.stopAtOnce().then(() => 'stopped')
+  assert.equal(await Promise.race([again, turn('running')]), 'running')
+})
+
 // Each of these tests runs its own process.
 describe('a process that gets a stop signal', () => {
   const test = together(4)
