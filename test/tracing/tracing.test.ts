@@ -114,16 +114,18 @@ test('a sampler decides for requests without a trace, and callers for theirs, an
   assert.deepEqual(names.sort(), ['GET /orders/:id', 'statement select'])
 })
 
-test('a receiver that refuses delays nothing, and is reported once', async () => {
-  using receiver = await startReceiver(400)
+test('a receiver that refuses delays nothing, and is reported once, and again after it has accepted something', async () => {
+  using receiver = await startReceiver(400, 400, 200, 400)
   const env = { OTEL_EXPORTER_OTLP_ENDPOINT: receiver.url, RATE_LIMIT_MAX: '0' }
   await using app = await startTestAppOn(sqlite, env)
   // 512 spans are a batch, and each request has two. The rest is sent at the end.
-  for (let count = 0; count < 257; count++) assert.equal((await send(app, 'GET /users')).status, 200)
-  await waitUntil(() => receiver.bodies.length === 1)
+  for (let batches = 1; batches <= 3; batches++) {
+    for (let count = 0; count < 257; count++) assert.equal((await send(app, 'GET /users')).status, 200)
+    await waitUntil(() => receiver.bodies.length === batches)
+  }
   await app.app[Symbol.asyncDispose]()
-  assert.equal(receiver.bodies.length, 2)
-  assert.equal(app.logs.filter(({ msg }) => msg === 'Traces could not be sent').length, 1)
+  assert.equal(receiver.bodies.length, 4)
+  assert.equal(app.logs.filter(({ msg }) => msg === 'Traces could not be sent').length, 2)
 })
 
 test('a receiver that is away does not hold up the end of the process', async () => {
@@ -154,7 +156,7 @@ test('without an endpoint, none of the packages is loaded', async () => {
 type ReceivedSpan = ReturnType<typeof spansIn>[number]
 
 /** Receives traces by OTLP over HTTP, as protobuf. */
-async function startReceiver(status = 200) {
+async function startReceiver(...statuses: number[]) {
   const spans: ReceivedSpan[] = []
   const bodies: string[] = []
   const server = createServer(async (request, response) => {
@@ -163,7 +165,7 @@ async function startReceiver(status = 200) {
     const body = await buffer(request)
     bodies.push(body.toString('latin1'))
     spans.push(...spansIn(body, request.socket.remotePort))
-    response.writeHead(status, { 'content-type': 'application/x-protobuf' }).end()
+    response.writeHead(statuses.shift() ?? 200, { 'content-type': 'application/x-protobuf' }).end()
   })
   return {
     url: `http://127.0.0.1:${await listen(server)}`,
