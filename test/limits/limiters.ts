@@ -50,9 +50,7 @@ export const redis: LimiterKind = {
     return {
       limiter: (name, limit, windowMs) => limits.limiter(name, limit, windowMs),
       // The clock of Redis cannot be moved. Redis uses it only to expire keys, so the script shortens their lifetimes.
-      pass: async milliseconds => {
-        await askRedis(url, 'eval', letTimePass, 0, milliseconds)
-      },
+      pass: milliseconds => askRedis(url, 'eval', letTimePass, 0, milliseconds).then(() => {}),
       [Symbol.asyncDispose]: async () => limits[Symbol.dispose](),
     }
   },
