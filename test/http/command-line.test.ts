@@ -43,7 +43,8 @@ describe('the command line', () => {
     for (const [env, reason] of [
       [{ TOKEN_KEYS: `{"keys":[{"kty":"OKP","crv":"Ed25519","d":"${secret}"}]}` }, /^duet: TOKEN_KEYS: /],
       [{ PORT: String(taken.port) }, /^duet: PORT: another program already listens on this address$/m],
-      [{ DATABASE_URL, TOKEN_KEYS: tokenKeys }, /^duet: DATABASE_URL: \S/],
+      [{ DATABASE_URL, TOKEN_KEYS: tokenKeys }, /^duet: DATABASE_URL: no database listens at this address$/m],
+      [{ DATABASE_URL: DATABASE_URL.replace('localhost', 'a..b'), TOKEN_KEYS: tokenKeys }, /: the host is not known$/m],
       [{ DATABASE_URL: `sqlite:${empty}/duet.db` }, /^duet: DATABASE_URL: /],
       [{ DATABASE_URL: `sqlite:${text}` }, /^duet: DATABASE_URL: /],
       [{ HOST: 'not a host' }, /^duet: HOST: /],
