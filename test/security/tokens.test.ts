@@ -191,9 +191,9 @@ describe('Tokens of a user', () => {
     }
     // With another scheme the challenge contains no error: RFC 6750, section 3.1.
     const basic = `Basic ${Buffer.from(`ann@example.com:${password}`).toString('base64')}`
-    for (const value of [basic, '', app.token, `Token ${app.token}`, `${basic}, Bearer ${app.token}`]) {
+    const schemes = [`Token ${app.token}`, `Bearers ${app.token}`, `${basic}, Bearer ${app.token}`]
+    for (const value of [basic, '', app.token, ...schemes])
       assertUnauthorized(await sendLines(`Authorization: ${value}\r\n`), 'Invalid or expired token', plainChallenge)
-    }
     assertRefusal(await sendLines(`Authorization: Bearer ${'x'.repeat(100_000)}\r\n`), 431)
   })
 
