@@ -159,14 +159,16 @@ describe('GraphQL over HTTP', () => {
       for (let time = 0; time < 2; time++) assertRefused(await query(app, text), 400, 'GRAPHQL_PARSE_FAILED')
   })
 
-  it('errors suggest existing names for unknown ones, but not in production', async () => {
-    await using production = await startTestApp({ NODE_ENV: 'production' })
-    const misspelt = ['{ post(id: 1) { titel } }', '{ post(idd: 1) { id } }', '{ post(id: 1) { ... on Pos { id } } }']
-    for (const text of misspelt) {
+  it('errors suggest existing names for unknown ones, but not in production, nor without introspection', async () => {
+    await using production = await startTestApp({ NODE_ENV: 'production', INTROSPECTION: 'on' })
+    await using closed = await startTestApp({ INTROSPECTION: 'off' })
+    const texts = ['{ post(id: 1) { titel } }', '{ post(idd: 1) { id } }', '{ post(id: 1) { ... on Pos { id } } }']
+    for (const text of texts) {
       assertRefused(await query(app, text), 400, 'GRAPHQL_VALIDATION_FAILED', / Did you mean "/)
-      const refusal = await query(production, text)
-      assertRefused(refusal, 400, 'GRAPHQL_VALIDATION_FAILED')
-      assert.doesNotMatch(refusal.body, /did you mean/i)
+      for (const refusal of [await query(production, text), await query(closed, text)]) {
+        assertRefused(refusal, 400, 'GRAPHQL_VALIDATION_FAILED')
+        assert.doesNotMatch(refusal.body, /did you mean/i)
+      }
     }
   })
 
