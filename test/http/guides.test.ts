@@ -54,7 +54,7 @@ test('every file of the documentation is a page and can be searched, no link is 
   }
 })
 
-test('/docs/api shows every operation with its parameters and answers, and lists all of them', async () => {
+test('/docs/api shows every operation with its parameters and answers, says what a body needs, and lists all of them', async () => {
   await using app = await startTestApp()
   const { body } = await ask(`${app.url}/docs/api`)
   for (const [name, { operationId, parameters, responses }] of operations) {
@@ -65,6 +65,8 @@ test('/docs/api shows every operation with its parameters and answers, and lists
     for (const status of Object.keys(responses)) assert.match(form, new RegExp(`<(b|td)>${status}<`), name)
     assert.ok(body.includes(`<a href="#${operationId}"><code>${name}</code></a>`), name)
   }
+  const [fields = ''] = /<textarea id="createUser-body".*?<\/table>/s.exec(body) ?? []
+  assert.match(fields, /<code>email<\/code>, required<.*<code>age<\/code><\/td>/s)
 })
 
 test('Markdown becomes HTML: headings with anchors, escaped code, tables, and links between files', async () => {
