@@ -168,7 +168,8 @@ describe('Two threads', () => {
     await app.app.toggleMaintenance()
     await replace('serving 2')
     await onBoth(login, ({ status }) => assert.equal(status, 503))
-    await app.app.toggleMaintenance()
+    const switched = once(process, 'worker').then(() => app.app.toggleMaintenance()) // while the next one starts
+    await Promise.all([replace('serving 1'), switched])
     await loginOnBoth()
   })
 
