@@ -66,6 +66,7 @@ test('after duet move PostgreSQL gives the answers of SQLite, to reads and to wh
   const id = (app: Served, mutation: string) => read(app, `mutation { ${mutation} { id } }`, { token })
   for (const mutation of ['createPost(title: "t", content: "c")', 'addComment(postId: 1, text: "t")'])
     assert.deepEqual(await id(after, mutation), await id(before, mutation))
+  await both(app => query(app, '{ posts { id commentCount } }'))
   const idOf = async (created: Promise<{ readonly id: number }>) => (await created).id
   assert.equal(await idOf(createUser(after)), await idOf(createUser(before)))
   const orders = [before, after].map(app => idOf(createOrder(app, 2, [{ name: 'x', quantity: 1, price: 3 }], token)))
