@@ -22,7 +22,7 @@ import { catalogue, verbs as testVerbs } from './contract-verbs.ts'
 import { databaseWithNotes, type Notes, openNotes } from './notes.ts'
 
 describe('Group commit', () => {
-  it('lets verbs that arrive together share one commit, from whichever threads, and tells their number once', async () => {
+  it('lets verbs that arrive together share one commit, from whichever threads, and tells their number once; threads also share the memory for pages', async () => {
     await using database = await databaseWithNotes(sqlite)
     const commits: number[] = []
     const observer = { read() {}, write() {}, commit: (verbs: number) => void commits.push(verbs), trouble() {} }
@@ -44,6 +44,7 @@ describe('Group commit', () => {
     assert.equal(all, 65, told)
     // On a busy machine some of them come too late for the first transaction.
     assert.ok(commits.length <= 4, told)
+    assert.deepEqual(await one.read(sql`pragma cache_size`), [[-32_768]], 'KiB')
   })
 
   it('does not let verbs that arrive later wait for a transaction that takes long, and commits all of them before it closes', async () => {
