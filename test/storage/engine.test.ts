@@ -129,7 +129,10 @@ function contract(kind: EngineKind, notes: Notes): void {
     await engine.ping()
     const asked = Array.from({ length: 20 }, (_, index) => engine.write('put', `k${index}`, 'v'))
     const settled = Promise.allSettled(asked)
+    const answers: unknown[] = []
+    for (let n = 0; n < 20; n++) void engine.read(sql`select ${n}`).then(rows => answers.push(rows))
     await engine[Symbol.asyncDispose]()
+    assert.equal(answers.length, 20)
     await assert.rejects(engine.write('put', 'late', 'v'), { code: 'unavailable' })
     await assert.rejects(engine.ping(), { code: 'unavailable' })
     await using again = database.open(catalogue)
