@@ -82,7 +82,7 @@ test('a mail server that hangs is given up', async () => {
   await assert.rejects(smtpMailer({ url, from }, 50).send(mail), { code: 'ETIMEDOUT' })
 })
 
-test('a mail that a server refuses or loses is sent later, for ten minutes, while requests are answered', async () => {
+test('a mail that a server refuses or loses is sent later, for ten minutes after the last request for it, while requests are answered', async () => {
   const clock = new TestClock()
   await using server = await startMailServer()
   await using app = await startTestAppOn(sqlite, { ...unlimited, ...server.env }, { ...often, clock })
@@ -105,9 +105,10 @@ test('a mail that a server refuses or loses is sent later, for ten minutes, whil
   await send(app, 'POST /password-resets', { email })
   for (let tries = 1; lines(50).length === 0; tries++) {
     await waitUntil(() => lines(40).length + lines(50).length === troubles.length + tries)
+    if (tries === 3) await send(app, 'POST /password-resets', { email })
     clock.pass(120_000)
   }
-  assert.equal(lines(40).length, troubles.length + 5, 'tried for ten minutes')
+  assert.equal(lines(40).length, troubles.length + 7, 'tried for ten minutes after the second request')
   assert.ok(!JSON.stringify(app.logs).includes(email))
   server.trouble = undefined
   await send(app, 'POST /password-resets', { email })
