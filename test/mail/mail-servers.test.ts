@@ -3,7 +3,9 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, describe, it, test } from 'node:test'
 import { makeCertificate } from '../../deploy/nginx.ts'
+import { ResetSender } from '../../src/core/password-resets/sender.ts'
 import { smtpMailer } from '../../src/mail/smtp-mailer.ts'
+import { secrets } from '../../src/security/secrets.ts'
 import { catalogue } from '../../src/storage/verbs.ts'
 import { startTestApp, startTestAppOn } from '../support/app.ts'
 import { TestClock } from '../support/clock.ts'
@@ -159,6 +161,18 @@ test('a service stops while a mail server hangs, and the mail is sent after its 
   clock.pass(60_000)
   await using _app = await startTestApp(env, { clock, ...often })
   assert.deepEqual((await server.received()).to, [email])
+})
+
+test('a service that stops takes no further mails', async () => {
+  let taken = 0
+  const take = async () => {
+    taken++
+    return []
+  }
+  const store = { hasDueResets: async () => taken < 100, takeResets: take }
+  const sender = new ResetSender({ store, secrets } as never)
+  await sender[Symbol.asyncDispose]()
+  assert.ok(taken <= 1)
 })
 
 test('two instances on PostgreSQL send each mail once', { skip: postgres.skip }, async () => {
