@@ -7,7 +7,7 @@ import { AppError } from '../../src/core/errors.ts'
 import { during, Waits } from '../../src/lib/waits.ts'
 import { bounds } from '../../src/storage/bounds.ts'
 import { sql } from '../../src/storage/sql.ts'
-import { SqliteConnection } from '../../src/storage/sqlite/connection.ts'
+import { SqliteConnection, sqliteError } from '../../src/storage/sqlite/connection.ts'
 import { SqliteEngine } from '../../src/storage/sqlite/engine.ts'
 import { checkVersion, claimSqliteFile } from '../../src/storage/sqlite/file.ts'
 import { commitTogether, type Job } from '../../src/storage/sqlite/group-commit.ts'
@@ -293,6 +293,12 @@ describe('A SQLite file', () => {
     assert.ok(existsSync(`${file.path}-lock`))
     file[Symbol.dispose]()
     assert.equal(existsSync(`${file.path}-lock`), false)
+  })
+
+  it('that cannot be read, written or opened now is an outage, and a wrong statement is a defect', () => {
+    const codeOf = (errcode: number) => (sqliteError(Object.assign(new Error(), { errcode })) as AppError).code
+    for (const errcode of [6, 7, 8, 13, 14, 261, 266, 778]) assert.equal(codeOf(errcode), 'unavailable', `${errcode}`)
+    for (const errcode of [1, 19, 787]) assert.equal(codeOf(errcode), 'fault', `${errcode}`)
   })
 
   it('is refused if the SQLite version could lose writes', () => {
