@@ -179,14 +179,15 @@ describe('The PostgreSQL engine', { skip: postgres.skip }, () => {
     assert.ok(kept > 0 && kept <= bounds.statements, `${kept} statements are prepared`)
   })
 
-  it('keeps its connections to a pooler, where no statement is prepared', async () => {
-    await using engine = open({ poolMax: 1, pooler: true })
-    const backend = async () => (await engine.read(sql`select pg_backend_pid()`))[0]?.[0]
-    const before = await backend()
-    const text = `select 1 -- ${'x'.repeat(1024)}`
-    for (let length = 0; length <= bounds.statementText.postgres; length += text.length)
-      await engine.read({ text, values: [] })
-    assert.equal(await backend(), before)
+  it('opens a new connection after many long statements, but not to a pooler, where no statement is prepared', async () => {
+    for (const pooler of [true, false]) {
+      await using engine = open({ poolMax: 1, pooler })
+      const backend = async () => (await engine.read(sql`select pg_backend_pid()`))[0]?.[0]
+      const before = await backend()
+      for (let length = 0; length <= bounds.statementText.postgres; length += 1024)
+        await engine.read({ text: `select ${length} -- ${'x'.repeat(1024)}`, values: [] })
+      assert.equal((await backend()) === before, pooler)
+    }
   })
 
   it('sends few messages: the beginning with the first statements, and the commit with the last ones', async t => {
