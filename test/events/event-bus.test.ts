@@ -6,6 +6,8 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { Feed } from '../../src/events/feed.ts'
 import { MemoryEventBus, ThreadEventBus } from '../../src/events/memory-event-bus.ts'
 import { PostgresEventBus } from '../../src/events/postgres-event-bus.ts'
+import { execute } from '../faults/execute.ts'
+import { loggedSecret } from '../mail/mail-server.ts'
 import { connectTo } from '../storage/transaction.ts'
 import { newPost } from '../subscriptions/posts.ts'
 import { startTestAppOn } from '../support/app.ts'
@@ -140,12 +142,14 @@ function watchTheBus(t: TestContext, newestEvent: () => unknown) {
 
 // The feed also reads once a second, so a change without a notification is delivered too, only later.
 it('every change with an event notifies the feed, after its commit and before its answer', async t => {
-  await using app = await startTestAppOn(sqlite, { THREADS: '1', RATE_LIMIT_MAX: '0', LOGIN_LIMIT_MAX: '0' })
+  const env = { THREADS: '1', RATE_LIMIT_MAX: '0', LOGIN_LIMIT_MAX: '0' }
+  await using app = await startTestAppOn(sqlite, env, { mailEveryMs: 5 })
   using database = new DatabaseSync(app.database.location, { readOnly: true })
   const newest = database.prepare('select kind, coalesce(user_id, post_id) about from outbox order by id desc limit 1')
   const notifications = watchTheBus(t, () => Object.values(newest.get() ?? {}).join(' '))
   const ann = await createMember(app)
   const bob = await createMember(app)
+  await execute(app.database, `update users set role = 'admin' where id = ${ann.id}`)
   using writer = await SocketClient.connect(app, ann)
   const post = await newPost(writer)
   assert.deepEqual(notifications.splice(0), [{ looks: 1, newest: `post-added ${post}` }], 'createPost')
@@ -153,11 +157,16 @@ it('every change with an event notifies the feed, after its commit and before it
   const mutate = (field: string) => () => writer.read(`mutation { ${field} }`)
   const password = 'another password'
   const { name, email } = bob
+  await send(app, 'POST /password-resets', { email })
+  const secret = await loggedSecret(app.logs, email)
   const changes: readonly (readonly [what: string, event: string, change: () => Promise<unknown>])[] = [
     ['addComment', `comment-added ${post}`, mutate(`addComment(postId: ${post}, text: "T") { id }`)],
     ['deletePost', `post-deleted ${post}`, mutate(`deletePost(id: ${post})`)],
-    ['PATCH', `user-revoked ${ann.id}`, () => send(app, `PATCH /users/${ann.id}`, { password }, ann.token)],
-    ['PUT', `user-revoked ${bob.id}`, () => send(app, `PUT /users/${bob.id}`, { name, email, password }, bob.token)],
+    ['reset', `user-revoked ${bob.id}`, () => send(app, `PUT /password-resets/${secret}`, { password })],
+    ['PATCH', `user-revoked ${bob.id}`, () => send(app, `PATCH /users/${bob.id}`, { password }, ann.token)],
+    ['PUT', `user-revoked ${bob.id}`, () => send(app, `PUT /users/${bob.id}`, { name, email, password }, ann.token)],
+    ['role', `user-revoked ${bob.id}`, () => send(app, `PUT /users/${bob.id}/role`, { role: 'admin' }, ann.token)],
+    ['DELETE /tokens', `user-revoked ${ann.id}`, () => send(app, 'DELETE /tokens', undefined, ann.token)],
     ['DELETE', `user-revoked ${ann.id}`, () => send(app, `DELETE /users/${ann.id}`)],
   ]
   for (const [what, event, change] of changes) {
