@@ -288,11 +288,11 @@ describe('duet backup', () => {
     const [name = ''] = /duet-[\dT-]{19}Z\.db(?=\.\n$)/.exec(stdout) ?? []
     assert.equal(statSync(join(folder.path, name)).mode & 0o777, 0o600)
     assert.deepEqual(readdirSync(folder.path).toSorted(), [name, 'duet-2026-01-31T03-00-00Z.db', ...kept].toSorted())
-    // One that fails removes nothing.
-    await runDuet(['backup'], {
-      env: { ...settings, BACKUP_KEEP: '1', DATABASE_URL: `sqlite:${folder.path}/letter.txt` },
-    })
-    assert.ok(readdirSync(folder.path).includes(name))
+    // One that fails removes nothing, and neither does one to another file.
+    const fewer = { ...settings, BACKUP_KEEP: '1' }
+    await runDuet(['backup', copy], { env: fewer })
+    await runDuet(['backup'], { env: { ...fewer, DATABASE_URL: `sqlite:${folder.path}/letter.txt` } })
+    assert.ok(readdirSync(folder.path).includes('duet-2026-01-31T03-00-00Z.db'))
   })
 
   it('shows its age as a metric, by the name of the newest one', async () => {
