@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto'
 import { DatabaseSync } from 'node:sqlite'
 import { describe, it, type TestContext } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
+import pg from 'pg'
 import { Feed } from '../../src/events/feed.ts'
 import { MemoryEventBus, ThreadEventBus } from '../../src/events/memory-event-bus.ts'
 import { PostgresEventBus } from '../../src/events/postgres-event-bus.ts'
@@ -101,7 +102,7 @@ describe('The event bus on PostgreSQL', { skip: postgres.skip }, () => {
       assert.equal(warnings.filter(message => message.includes(warning)).length, 2, warning)
   })
 
-  it('sends notifications again after one that it could not send', async () => {
+  it('sends notifications again after one that it could not send, and closes a connection without an answer', async t => {
     const url = await newPostgresDatabase('nothing')
     await using one = postgresBus(url)
     one.announce() // before it has a connection
@@ -113,6 +114,10 @@ describe('The event bus on PostgreSQL', { skip: postgres.skip }, () => {
       await delay(20) // longer than the pause between two notifications
     }
     assert.ok(theirs.times > 0)
+    const { mock } = t.mock.method(pg.Client.prototype, 'end')
+    t.mock.method(pg.Client.prototype, 'query', () => Promise.reject(new Error('Query read timeout')), { times: 1 })
+    for (; !mock.callCount() && theirs.times < 9; await delay(20)) one.announce()
+    assert.ok(mock.callCount() > 0)
   })
 
   it('stops at once while PostgreSQL is unreachable, and its warning contains no user name and no address', async () => {
