@@ -36,6 +36,9 @@ for (const kind of engineKinds) {
       const both = page.parts.filter(part => equal.parts.includes(part))
       assert.deepEqual(both, [], 'its memory is freed when it is sent')
     }
+    await execute(database, `update users set id = ${Number.MAX_SAFE_INTEGER} where id = 5`)
+    const { parts } = await searchOfUsers(engine)('few', { limit: 1, offset: 0, sort: '-id' })
+    assert.deepEqual(parts.flatMap(idsIn), [Number.MAX_SAFE_INTEGER])
   })
 }
 
