@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto'
 import { beforeEach, describe, it, type TestContext } from 'node:test'
 import { setImmediate as turn } from 'node:timers/promises'
 import { readConfig } from '../../src/config.ts'
-import { AppError } from '../../src/core/errors.ts'
+import { isOutage } from '../../src/core/errors.ts'
 import { bounds } from '../../src/storage/bounds.ts'
 import type { Engine } from '../../src/storage/engine.ts'
 import { failureOf, postgresError } from '../../src/storage/postgres/errors.ts'
@@ -28,7 +28,7 @@ it('a connection error to PostgreSQL is treated as an outage, also if its system
   for (const code of ['EPIPE', 'ECONNRESET', 'ECONNREFUSED', 'EBADF']) {
     const error = Object.assign(new Error('write failed'), { code, syscall: 'write' })
     assert.equal(failureOf(error), 'lost', code)
-    assert.ok(isUnavailable(postgresError(error)), code)
+    assert.ok(isOutage(postgresError(error)), code)
   }
   for (const code of ['42P01', 'XX000', 'P0001'])
     assert.equal(failureOf(Object.assign(new Error(''), { code })), 'defect', code)
@@ -96,8 +96,9 @@ describe('The PostgreSQL engine', { skip: postgres.skip }, () => {
       await answersUnavailable(hasty.read(sql`select 1`))
       assert.equal(hasty.poolUse?.waiting(), 0, 'a connection would be lost to whom it is lent now')
     }
-    await using engine = postgresAt(role.url).open(catalogue)
+    await using engine = postgresAt(role.url).open(catalogue, { timeouts: timeoutsOf(20_000) })
     const patient = Promise.all([engine.read(sql`select 1`), engine.read(sql`select 2`)])
+    await waitUntil(() => engine.poolUse?.inUse() === 0)
     await other.end()
     assert.deepEqual(await patient, [[[1]], [[2]]])
   })
@@ -179,13 +180,13 @@ describe('The PostgreSQL engine', { skip: postgres.skip }, () => {
     assert.ok(kept > 0 && kept <= bounds.statements, `${kept} statements are prepared`)
   })
 
-  it('opens a new connection after many long statements, but not to a pooler, where no statement is prepared', async () => {
+  it('opens a new connection after many long statements, also for those who wait, but not to a pooler, where no statement is prepared', async () => {
     for (const pooler of [true, false]) {
-      await using engine = open({ poolMax: 1, pooler })
+      await using engine = open({ poolMax: 1, pooler, timeouts: timeoutsOf(20_000) })
       const backend = async () => (await engine.read(sql`select pg_backend_pid()`))[0]?.[0]
       const before = await backend()
-      for (let length = 0; length <= bounds.statementText.postgres; length += 1024)
-        await engine.read({ text: `select ${length} -- ${'x'.repeat(1024)}`, values: [] })
+      const read = (_: unknown, n: number) => engine.read({ text: `select ${n} -- ${'x'.repeat(1024)}`, values: [] })
+      await Promise.all(Array.from({ length: bounds.statementText.postgres / 1024 + 1 }, read))
       assert.equal((await backend()) === before, pooler)
     }
   })
@@ -227,7 +228,7 @@ describe('The PostgreSQL engine', { skip: postgres.skip }, () => {
     await using watcher = await connectTo(database.location)
     let waiting = 50
     const writes = Array.from({ length: waiting }, () =>
-      assert.rejects(engine.write('increment', 'locked'), isUnavailable).finally(() => waiting--),
+      assert.rejects(engine.write('increment', 'locked'), isOutage).finally(() => waiting--),
     )
     let most = 0
     while (waiting > 0) {
@@ -248,7 +249,7 @@ describe('The PostgreSQL engine', { skip: postgres.skip }, () => {
     await engine.ping()
     proxy.fromClient = () => 'keep'
     let refused = 0
-    const note = (error: unknown) => (isUnavailable(error) ? refused++ : assert.fail(String(error)))
+    const note = (error: unknown) => (isOutage(error) ? refused++ : assert.fail(String(error)))
     const asked = Array.from({ length: bounds.waiting + 50 }, () => engine.read(sql`select 1`).catch(note))
     await turn()
     assert.ok(refused >= 40 && refused <= 50, `${refused} were refused at once`)
@@ -348,17 +349,13 @@ function isCommit(data: Buffer): boolean {
 const impatient = timeoutsOf(1_000)
 
 async function answersUnavailable(answer: Promise<unknown>): Promise<void> {
-  await assert.rejects(within(answer, 'a refusal'), isUnavailable)
+  await assert.rejects(within(answer, 'a refusal'), isOutage)
 }
 
 /** A busy machine may exceed the short timeout, so this tries again, as clients do. */
 async function recovered(engine: Engine<typeof verbs>): Promise<void> {
-  const failed = (error: unknown) => !isUnavailable(error) && assert.fail(String(error))
+  const failed = (error: unknown) => !isOutage(error) && assert.fail(String(error))
   await waitUntil(async () => (await engine.write('put', 'after', 'v').catch(failed)) === 'put')
-}
-
-function isUnavailable(error: unknown): boolean {
-  return error instanceof AppError && error.code === 'unavailable'
 }
 
 it('the timeouts of the store are whole milliseconds, allow waiting for a lock more than once, and by default answer every request within two seconds', () => {
