@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import * as argon2 from '@node-rs/argon2'
-import { AppError } from '../../src/core/errors.ts'
+import { isOutage } from '../../src/core/errors.ts'
 import { Argon2Passwords, hashing } from '../../src/security/passwords.ts'
 import { startTestApp } from '../support/app.ts'
 import { register, tryLogin } from '../support/logins.ts'
@@ -28,10 +28,6 @@ function boundsOf(atOnce: number, mayWait: number): typeof hashing {
 
 /** Waits until all work that does not depend on the test is done. */
 const settle = () => new Promise(resolve => setImmediate(resolve))
-
-function isUnavailable(error: unknown): boolean {
-  return error instanceof AppError && error.code === 'unavailable'
-}
 
 /** Real hashing, so that later calls wait long enough. The queue is shorter than in the service, which saves time. */
 const few = { logins: { atOnce: 2, mayWait: 4 }, newPasswords: { atOnce: 1, mayWait: 6 } }
@@ -62,7 +58,7 @@ test('F21: without a user no password matches, and the comparison costs as much 
   const functions = controlledArgon2()
   const full = new Argon2Passwords(boundsOf(1, 0), functions)
   const first = full.matches('a password', 'right')
-  await assert.rejects(full.matches('a password', undefined), isUnavailable)
+  await assert.rejects(full.matches('a password', undefined), isOutage)
   functions.calls[0]?.end()
   assert.ok(await first)
 })
@@ -71,7 +67,7 @@ test('few passwords are hashed at once, few wait, and further ones are rejected 
   const functions = controlledArgon2()
   const passwords = new Argon2Passwords(boundsOf(2, 3), functions)
   const accepted = Array.from({ length: 5 }, () => passwords.hash('a password'))
-  await assert.rejects(passwords.hash('one too many'), isUnavailable)
+  await assert.rejects(passwords.hash('one too many'), isOutage)
   assert.equal(functions.calls.length, 2)
   for (let ended = 0; ended < 5; ended++) {
     functions.calls[ended]?.end()
@@ -107,7 +103,7 @@ test('new passwords and logins do not wait for each other', async () => {
   const functions = controlledArgon2()
   const passwords = new Argon2Passwords(boundsOf(1, 1), functions)
   const hashed = [passwords.hash('one'), passwords.hash('two')]
-  await assert.rejects(passwords.hash('one too many'), isUnavailable)
+  await assert.rejects(passwords.hash('one too many'), isOutage)
   const login = passwords.matches('a password', 'right')
   functions.calls[1]?.end()
   assert.ok(await login)
