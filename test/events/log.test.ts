@@ -83,10 +83,8 @@ class Stage implements AsyncDisposable {
     const rows = events.map(({ kind, postId = null, commentId = null, userId = null, at = this.#now }) => {
       return `('${kind}', ${postId}, ${commentId}, ${userId}, '${new Date(at).toISOString()}')`
     })
-    return execute(
-      this.database,
-      `insert into outbox (kind, post_id, comment_id, user_id, created_at) values ${rows.join()}`,
-    )
+    const columns = 'kind, post_id, comment_id, user_id, created_at'
+    return execute(this.database, `insert into outbox (${columns}) values ${rows.join()}`)
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -56,7 +56,7 @@ describe('The PostgreSQL engine', { skip: postgres.skip }, () => {
       const { engine, proxy } = await throughProxy(t, { poolMax: 1 })
       await engine.write('put', 'counter', '0')
       let cuts = 0
-      proxy.fromClient = data => (isCommit(data) && cuts++ === 0 ? moment : 'pass')
+      proxy.fromClient = data => (data.includes('commit\0') && cuts++ === 0 ? moment : 'pass')
       const message = 'The outcome is unknown. Read before you repeat, or repeat with the same Idempotency-Key.'
       await assert.rejects(engine.write('increment', 'counter'), { code: 'unavailable', message })
       await waitUntil(async () => String(await engine.read(sql`select value from notes`)) === String(stored))
@@ -339,10 +339,6 @@ async function disconnect(url: string): Promise<number> {
   const { rowCount } = await admin.query(`select pg_terminate_backend(pid) from pg_stat_activity
                                           where datname = current_database() and application_name = 'duet'`)
   return rowCount ?? 0
-}
-
-function isCommit(data: Buffer): boolean {
-  return data.includes('commit\0')
 }
 
 /** A short timeout, for operations that cannot succeed. */
