@@ -232,7 +232,7 @@ describe('duet backup', () => {
     copy = join(folder.path, 'copy.db')
     env = { DATABASE_URL: database.url }
     using source = new DatabaseSync(database.location)
-    source.exec(thousandUsers)
+    source.exec(`${thousandUsers}; pragma user_version = 7`)
   })
   afterEach(async () => {
     folder[Symbol.dispose]()
@@ -250,7 +250,8 @@ describe('duet backup', () => {
     assert.equal(readFileSync(`${copy}.part`, 'utf8'), 'a letter in parts')
     assert.equal(statSync(copy).mode & 0o777, 0o600)
     using copied = new DatabaseSync(copy)
-    assert.deepEqual({ ...copied.prepare('select count(*) as users from users').get() }, { users: 1000 })
+    const text = 'select count(*) as users, user_version as claim from users, pragma_user_version'
+    assert.deepEqual({ ...copied.prepare(text).get() }, { users: 1000, claim: 0 })
   })
 
   it('reports a file that is damaged, foreign, empty or no database, or whose copy fails its check, and leaves no file', async () => {
