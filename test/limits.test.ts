@@ -36,7 +36,7 @@ const tests: Readonly<Record<string, string | readonly string[]>> = {
     'http/bodies: a body of exactly the limit is accepted, and one byte more is refused with 413, with and without Content-Length',
   'values of a body, and its pieces': [
     'http/bodies: of more than 20,000 values is refused with 400',
-    'http/bodies: in more than 4,096 pieces is refused with 413',
+    'http/bodies: in more than 1,024 pieces is refused with 413',
   ],
   'rest of a body that nobody reads': [
     'http/bodies: a connection on which a refused body never ends is closed',
@@ -81,8 +81,8 @@ const tests: Readonly<Record<string, string | readonly string[]>> = {
     'rest/lists: q of many users gives full pages, wherever among the others they are',
   ],
   'content that one transaction deletes': [
-    'storage/deleted-users: is deleted in several steps of at most a few thousand rows each',
-    'storage/deleted-users: is deleted in steps of 10,000 comments, and its event is told at the end',
+    'storage/deleted-users: is deleted in several steps of at most 200 posts or comments each',
+    'storage/deleted-users: is deleted in steps of 1,000 comments, and its event is told at the end',
     'storage/deleted-users: is gone when its deletion is answered, and is not deleted together with other changes',
   ],
   'names and e-mails, an avatar, a password':
@@ -125,7 +125,7 @@ const tests: Readonly<Record<string, string | readonly string[]>> = {
   'a message': [
     'subscriptions/protocol: 1009 for a message of more than 256 KiB',
     'subscriptions/protocol: a nested message is accepted up to 64 levels, and closes its socket above, for every type',
-    'subscriptions/protocol: messages of more than 5,000 values are refused with 4400',
+    'subscriptions/protocol: messages of more than 500 values are refused with 4400',
     'subscriptions/protocol: messages in more than 64 fragments are refused with 1008',
     'subscriptions/protocol: a ping is answered with its payload up to 1 KiB of JSON',
   ],

@@ -1,3 +1,4 @@
+import { setImmediate as turn } from 'node:timers/promises'
 import { isOutage } from '../core/errors.ts'
 import {
   type Event,
@@ -123,7 +124,12 @@ export class Feed implements RecentEvents, AsyncDisposable {
         this.#hasUnannounced = false
         bus.announce()
       }
+      let end = performance.now() + sliceMs
       for (const event of events) {
+        if (performance.now() > end) {
+          await turn()
+          end = performance.now() + sliceMs
+        }
         if (event.kind === 'user-revoked') await this.#listener?.revoke(event.userId)
         this.#place = event
         this.#recent.push({ event, topics: topicsOf(event) })
@@ -151,6 +157,8 @@ export class Feed implements RecentEvents, AsyncDisposable {
 }
 
 const mostRecent = 1_000
+/** Each of hundreds of events may wake thousands of subscriptions. */
+const sliceMs = 5
 const pollMs = 1_000
 /** Between two rounds, so that the database is left to writers. */
 const pauseMs = 10

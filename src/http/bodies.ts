@@ -1,8 +1,10 @@
 import { isUtf8 } from 'node:buffer'
 import type { IncomingMessage, Server } from 'node:http'
 import type { Socket } from 'node:net'
+import { setImmediate as turn } from 'node:timers/promises'
 import { errorCodes, type FastifyInstance, type FastifyRequest } from 'fastify'
 import { badInput } from '../core/input.ts'
+import { Queue } from '../core/queue.ts'
 
 /**
  * Request bodies must be JSON in UTF-8: any other type gets 415, any other encoding or invalid syntax gets 400. Costs
@@ -16,7 +18,9 @@ export function acceptBodies(server: FastifyInstance): void {
   // that it cannot parse.
   server.addContentTypeParser(['application/json', '*'], { parseAs: 'buffer' }, (request, body: Buffer, done) => {
     request.waits?.arrived()
-    done(null, body.length === 0 ? undefined : jsonOf(body, request.headers['content-type']))
+    const parsed = () => (body.length === 0 ? undefined : jsonOf(body, request.headers['content-type']))
+    if (body.length < longBody) done(null, parsed())
+    else longBodies.run(() => turn().then(parsed)).then(value => done(null, value), done)
   })
   handOverNextBodies(server.server)
   server.addHook('preParsing', (request, _reply, payload, next) => {
@@ -83,6 +87,10 @@ export function hasMoreValues(json: Buffer, most: number): boolean {
 
 const [quote, backslash, comma, bracket, brace] = Buffer.from('"\\,[{')
 
+/** The bodies of many connections can end together, and each may take milliseconds. So one is parsed in a turn. */
+const longBodies = new Queue({ atOnce: 1 })
+const longBody = 16 * 1024
+
 /** Whether a request has a body that may be longer than this. */
 export function hasBody({ headers }: FastifyRequest, bytes = 0): boolean {
   return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? '0') > bytes
@@ -97,8 +105,8 @@ function closeSoon({ raw }: FastifyRequest): void {
   raw.once('close', () => clearTimeout(timer))
 }
 
-/** A mebibyte in packets of 256 bytes. */
-export const mostPieces = 4096
+/** A mebibyte in packets of 1 KiB. */
+export const mostPieces = 1024
 /** How long the rest of a refused body may take. */
 const lateMs = 3_000
 
@@ -129,7 +137,7 @@ export function ignoreBody(request: IncomingMessage): void {
 }
 
 /** How many bytes of a body are skipped. */
-export const mostIgnored = 1_048_576
+export const mostIgnored = 262_144
 
 /** The next request on a connection gets its body again, and so does the next user of the parser: Node keeps parsers. */
 function handOverNextBodies(server: Server): void {

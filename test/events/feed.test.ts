@@ -5,6 +5,7 @@ import { AppError, unavailable } from '../../src/core/errors.ts'
 import type { Event, EventLog, NextEvents, Place } from '../../src/core/events.ts'
 import { Feed } from '../../src/events/feed.ts'
 import { MemoryEventBus } from '../../src/events/memory-event-bus.ts'
+import { atEachTurn } from '../support/wait.ts'
 
 /** A log in memory. Its instants are those of one life: when it has lost events, later ones have other instants. */
 class MemoryLog implements EventLog {
@@ -159,6 +160,21 @@ describe('The feed', () => {
     await stage.write(1_000)
     assert.deepEqual([feed.reaches(12), feed.reaches(13)], [false, true])
     assert.equal(feed.next({ kind: 'post-added' }, 13)?.position, 14)
+  })
+
+  it('leaves turns to others between events that take long to tell of', async () => {
+    const stage = new Stage()
+    stage.log.portion = 100
+    await using _feed = await stage.start()
+    stage.woken.push = (...positions) => {
+      for (const end = performance.now() + 2; performance.now() < end; );
+      return Array.prototype.push.apply(stage.woken, positions)
+    }
+    const counts = await atEachTurn(
+      () => stage.woken.length,
+      () => stage.write(30),
+    )
+    assert.ok(counts.length >= 6 && stage.woken.length === 30, `${counts}`)
   })
 
   it('notices a loss again and again until it knows the end of the log', async () => {

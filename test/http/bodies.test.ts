@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import type { Socket } from 'node:net'
 import { beforeEach, describe, it, test } from 'node:test'
 import { setImmediate as turn } from 'node:timers/promises'
 import { mostPieces, mostValues } from '../../src/http/bodies.ts'
@@ -6,6 +7,7 @@ import { startTestServer } from '../support/app.ts'
 import { askByFetch, postJson, RawConnection, sendRaw } from '../support/http.ts'
 import { assertRefusal } from '../support/refusal.ts'
 import { shared } from '../support/shared.ts'
+import { atEachTurn, waitUntil } from '../support/wait.ts'
 
 const limit = 4096
 const head = 'POST /echo HTTP/1.1\r\nHost: x\r\n'
@@ -104,7 +106,25 @@ describe('A body', () => {
     assert.deepEqual(server.received.at(-1), value)
   })
 
-  it('in more than 4,096 pieces is refused with 413, however small it is', async () => {
+  it('is parsed in a turn of its own if it is long, though those of many connections end together', async () => {
+    const body = JSON.stringify('x'.repeat(20_000))
+    const sockets: Socket[] = []
+    server.server.server.on('connection', socket => sockets.push(socket))
+    const all = await Promise.all(Array.from({ length: 8 }, () => RawConnection.open(server.port)))
+    for (const each of all) each.write(head + json + whole(body).slice(0, -1))
+    await waitUntil(() => sockets.length === 8 && sockets.every(({ bytesRead }) => bytesRead > 20_000))
+    const counts = await atEachTurn(
+      () => server.received.length,
+      async () => {
+        for (const each of all) each.write('"')
+        for (const each of all) assert.equal((await each.response()).status, 200)
+      },
+    )
+    assert.deepEqual(counts, [1, 2, 3, 4, 5, 6, 7, 8])
+    for (const each of all) each[Symbol.dispose]()
+  })
+
+  it('in more than 1,024 pieces is refused with 413, however small it is', async () => {
     const pieces = (count: number) => head + json + chunked(...Array(count - 1).fill(' '), '{}')
     assert.equal((await sendRaw(server.port, pieces(mostPieces))).status, 200)
     assertRefusal(await sendRaw(server.port, pieces(mostPieces + 10)), 413, 'Request body is too large')

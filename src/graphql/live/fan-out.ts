@@ -50,7 +50,7 @@ export class FanOut {
     this.groups = new Groups(parts)
     this.joins = new Joins(parts)
     this.#reads = new Queue({ atOnce: parts.readsAtOnce })
-    this.#longReads = new Queue({ atOnce: Math.max(1, parts.readsAtOnce >> 1) })
+    this.#longReads = new Queue({ atOnce: Math.max(2, parts.readsAtOnce >> 3) })
   }
 
   /** When the oldest event happened that a live group is still to deliver. */
@@ -189,7 +189,8 @@ export class FanOut {
       await this.#deletions.run(turn)
       return `{"${key}":"${subject}"}`
     }
-    const reads = group.readMs > longReadMs ? this.#longReads : this.#reads
+    const isLong = group.readMs > longReadMs || group.length > longText
+    const reads = isLong ? this.#longReads : this.#reads
     // Many groups may catch up at once with the same events.
     return reads.share(`${group.name} ${subject}`, () => this.#read(group, subject))
   }
@@ -204,7 +205,8 @@ export class FanOut {
     const begun = performance.now()
     try {
       const data = await store.selectOne(selection, values.with(id, subject))
-      if (data !== undefined && data.length > mostEventText) throw answerTooLarge()
+      group.length = data?.length ?? 0
+      if (group.length > mostEventText) throw answerTooLarge()
       if (performance.now() - begun <= readMs) group.slowReads = 0
       else if (++group.slowReads >= mostSlowReads) throw tooExpensive()
       return data
@@ -234,6 +236,7 @@ function tooExpensive(): Refusal {
 
 /** Characters. One change can be an event for hundreds of groups of one client, each with an answer of its own. */
 const mostEventText = 256 * 1024
+const longText = 16 * 1024
 const groupsInTurn = 64
 const mostLateMs = 60_000
 const retryMs = 250

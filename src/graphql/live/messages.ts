@@ -11,7 +11,7 @@ export const socketBounds = Object.freeze({
   chunks: 1024,
   pingPayload: 1024,
   depth: 64,
-  values: 5_000,
+  values: 500,
 })
 
 /** The client violated the protocol. Contains the code and the reason for closing the socket. */

@@ -74,7 +74,7 @@ function* performAll(
 }
 
 /** A post with more comments is deleted in several transactions, so that other writes can run between them. */
-const mostDeleted = 10_000
+const mostDeleted = 1_000
 
 /** Several changes share one transaction, so they cannot be made in steps. */
 function* checkDeletions(changes: readonly CompiledChange[]): Steps<void> {

@@ -6,7 +6,7 @@ import { revisionOf } from '../revision.ts'
 import { queued, type Row, recordOf, type Statement, sql, type Value } from '../sql.ts'
 import type { Steps } from '../verb.ts'
 import { revoked, unlessRevoked } from './actors.ts'
-import { deleteSomeContent } from './user-content.ts'
+import { deleteSomeContent, releaseSomeRows } from './user-content.ts'
 import { userColumns, userOf } from './user-lists.ts'
 
 export const userVerbs = {
@@ -90,7 +90,7 @@ function* deleteUser(id: number, condition: Condition): Steps<'gone' | 'more' | 
   if (known === undefined) return 'gone'
   const refusal = unmet(condition, () => revisionOf.user(known.user))
   if (refusal !== undefined) return refusal
-  if (yield* deleteSomeContent(id)) return 'more'
+  if ((yield* deleteSomeContent(id)) || (yield* releaseSomeRows(id))) return 'more'
   yield queued(sql`delete from users where id = ${id}`)
   yield revoked(id)
   return 'gone'
