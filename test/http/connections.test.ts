@@ -318,8 +318,17 @@ describe('With CONNECTIONS_PER_CLIENT', () => {
     // The connection stays open until the client closes it, too, at most for a second.
     assert.match(await clients.answer(upgrade('12')), /^HTTP\/1.1 400 /)
     assert.equal(await clients.isServed(), false)
-    assert.match(await clients.answer(upgrade('13'), '127.0.0.2'), /^HTTP\/1.1 101 /)
+    using socket = await clients.open('127.0.0.2')
+    socket.write(upgrade('13'))
+    assert.equal((await socket.response()).status, 101)
     assert.ok(await clients.isServed('127.0.0.2'))
+    socket[Symbol.dispose]()
+    using other = await RawConnection.open(app.port, '127.0.0.3')
+    await waitUntil(async () => {
+      other.write(get('/metrics'))
+      return (await other.response()).body.includes('\nduet_sockets 0\n')
+    })
+    assert.equal(await clients.isServed('127.0.0.2'), false, 'nor does the end of one count')
   })
 
   it('connections of a trusted proxy are not counted', async () => {

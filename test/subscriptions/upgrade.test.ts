@@ -93,6 +93,8 @@ describe('A WebSocket request', () => {
     for (const [lines, status, message] of refused) {
       using socket = await RawSocket.open(app.port, lines)
       assertRefusal(socket.handshake, status, message)
+      const known = status === 400 && message === undefined ? '13' : undefined
+      assert.equal(socket.handshake.headers.get('sec-websocket-version'), known)
       await waitUntil(() => socket.isEnded)
     }
     assert.equal(await metricOf(app, 'duet_sockets'), 0)
