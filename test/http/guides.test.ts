@@ -73,6 +73,7 @@ test('Markdown becomes HTML: headings with anchors, escaped code, tables, and li
   const text = `# A title
 ## Two \`words\`, here
 ## Two \`words\`, here
+### Two words here
 \`\`\`js
 if (a < b && c) "x"
 \`\`\`
@@ -99,6 +100,7 @@ if (a < b && c) "x"
     '<h1 id="a-title">A title</h1>',
     '<h2 id="two-words-here">Two <code>words</code>, here <a class="anchor" href="#two-words-here"',
     '<pre tabindex="0"><code><span class="hljs-keyword">if</span> (a &lt; b &amp;&amp; c) <span class="hljs-string">&quot;x&quot;</span></code></pre>',
+    '<h3 id="two-words-here-2">Two words here <a',
     '<pre tabindex="0"><code>&#60;plain&#62;</code></pre>',
     '<th scope="col">A</th>',
     '<td><a href="../docs/other#part">b</a></td>',

@@ -88,7 +88,7 @@ test('a mail that a server refuses or loses is sent later, for ten minutes, whil
   const clock = new TestClock()
   await using server = await startMailServer()
   await using app = await startTestAppOn(sqlite, { ...unlimited, ...server.env }, { ...often, clock })
-  const lines = (level: number) => app.logs.filter(({ level: each, reason }) => each === level && reason !== undefined)
+  const lines = (level: number) => app.logs.filter(({ level: each, msg }) => each === level && /^A mail/.test(`${msg}`))
   for (const [at, trouble] of troubles.entries()) {
     const { email } = await createMember(app)
     server.trouble = trouble
@@ -112,6 +112,7 @@ test('a mail that a server refuses or loses is sent later, for ten minutes, whil
   }
   assert.equal(lines(40).length, troubles.length + 7, 'tried for ten minutes after the second request')
   assert.ok(!JSON.stringify(app.logs).includes(email))
+  assert.deepEqual([lines(50)[0]?.reason, lines(50)[0]?.status], ['EENVELOPE', 550])
   server.trouble = undefined
   await send(app, 'POST /password-resets', { email })
   await server.received(troubles.length + 1)
