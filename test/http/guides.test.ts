@@ -65,6 +65,9 @@ test('/docs/api shows every operation with its parameters and answers, says what
     for (const status of Object.keys(responses)) assert.match(form, new RegExp(`<(b|td)>${status}<`), name)
     assert.ok(body.includes(`<a href="#${operationId}"><code>${name}</code></a>`), name)
   }
+  const needing = body.matchAll(/<h3 id="(\w+)">[^\n]*\n<p>[^\n]* It needs a token\.<\/p>/g)
+  const first = Array.from(needing, ([, id]) => id).slice(0, 3)
+  assert.deepEqual(first, ['readSelf', 'readRole', 'changeRole'], 'and no others before')
   const [fields = ''] = /<textarea id="createUser-body".*?<\/table>/s.exec(body) ?? []
   assert.match(fields, /<code>email<\/code>, required<.*<code>age<\/code><\/td>/s)
 })
