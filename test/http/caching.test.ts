@@ -16,6 +16,7 @@ test('answers that depend on the caller or contain personal data must not be cac
   const order = await createOrder(app, member.id)
   const asked: Readonly<Record<string, Promise<RawResponse>>> = {
     'a list': send(app, 'GET /users'),
+    'the head of a list': send(app, 'HEAD /users'),
     'a new user': send(app, 'POST /users', somebody()),
     'a changed user': send(app, `PATCH /users/${member.id}`, { age: 30 }),
     'a deleted user': send(app, 'DELETE /users/999'),

@@ -161,7 +161,7 @@ for (const kind of engineKinds) {
       assert.deepEqual([sub, role], [id, 'admin'])
       const secret = 'from a file, with blanks'
       const args = ['create', '--email', 'ann@example.com', '--name', 'Ann', '--password-stdin']
-      const created = await app.users(args, `${secret}\n`)
+      const created = await app.users(args, `${secret}\r\n`)
       assert.equal(created.code, 0)
       assert.match(created.stdout, /^User \d+ is created, with the role member\.\n$/)
       assert.equal(decodeJwt(await tokenOf(app.url, 'ann@example.com', secret)).role, 'member')
@@ -200,6 +200,7 @@ test('a command that is unknown, or cannot be carried out, is refused with one l
   const ann = ['users', 'create', '--email', 'ann@example.com']
   for (const [args, reason, input = ''] of [
     [['constructor'], /^duet: unknown command "constructor"/],
+    [['seeded'], /^duet: unknown command "seeded"/],
     [['migrate', 'now'], /^duet: usage: migrate;/],
     [[...ann, '--password', 'correct horse'], /usage: users create --email <email> \[--name <name>\]/],
     [['users', 'create', '--email', 'ann'], /email must be an e-mail address/],
