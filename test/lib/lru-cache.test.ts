@@ -31,6 +31,7 @@ test('an entry with more than half of the maximum weight is kept alone until the
   assert.ok(kept(1000, 100, [...entries(20), huge]).includes(huge))
   const later = kept(1000, 100, [...entries(20), huge, { key: 'x', weight: 1 }, { key: 'y', weight: 60 }])
   assert.ok(!later.includes(huge) && weightOf(later) <= 100)
+  assert.ok(kept(1000, 100, entries(200)).length >= 50, 'and half of the weight is kept all the time')
 })
 
 test('an entry that is used all the time stays, whatever other entries are added', () => {
