@@ -7,13 +7,12 @@ import pg from 'pg'
 import { Feed } from '../../src/events/feed.ts'
 import { MemoryEventBus, ThreadEventBus } from '../../src/events/memory-event-bus.ts'
 import { PostgresEventBus } from '../../src/events/postgres-event-bus.ts'
-import { execute } from '../faults/execute.ts'
 import { loggedSecret } from '../mail/mail-server.ts'
 import { connectTo } from '../storage/transaction.ts'
 import { newPost } from '../subscriptions/posts.ts'
 import { startTestAppOn } from '../support/app.ts'
 import { postgres, sqlite } from '../support/engines.ts'
-import { createMember, send } from '../support/rest.ts'
+import { createMember, logIn, send } from '../support/rest.ts'
 import { SocketClient } from '../support/sockets.ts'
 import { newPostgresDatabase } from '../support/templates.ts'
 import { waitUntil } from '../support/wait.ts'
@@ -154,24 +153,29 @@ it('every change with an event notifies the feed, after its commit and before it
   const notifications = watchTheBus(t, () => Object.values(newest.get() ?? {}).join(' '))
   const ann = await createMember(app)
   const bob = await createMember(app)
-  await execute(app.database, `update users set role = 'admin' where id = ${ann.id}`)
+  const chief = await createMember(app)
+  await app.engine.write('setRole', chief, 'admin', 'another version')
+  assert.deepEqual({ ...newest.get() }, { kind: 'user-revoked', about: chief.id })
+  const token = await logIn(app, chief.email, 'right password')
   using writer = await SocketClient.connect(app, ann)
   const post = await newPost(writer)
   assert.deepEqual(notifications.splice(0), [{ looks: 1, newest: `post-added ${post}` }], 'createPost')
 
   const mutate = (field: string) => () => writer.read(`mutation { ${field} }`)
   const password = 'another password'
-  const { name, email } = bob
-  await send(app, 'POST /password-resets', { email })
-  const secret = await loggedSecret(app.logs, email)
+  const { id, name, email } = bob
+  const reset = async () => {
+    await send(app, 'POST /password-resets', { email })
+    return send(app, `PUT /password-resets/${await loggedSecret(app.logs, email)}`, { password })
+  }
   const changes: readonly (readonly [what: string, event: string, change: () => Promise<unknown>])[] = [
     ['addComment', `comment-added ${post}`, mutate(`addComment(postId: ${post}, text: "T") { id }`)],
     ['deletePost', `post-deleted ${post}`, mutate(`deletePost(id: ${post})`)],
-    ['reset', `user-revoked ${bob.id}`, () => send(app, `PUT /password-resets/${secret}`, { password })],
-    ['PATCH', `user-revoked ${bob.id}`, () => send(app, `PATCH /users/${bob.id}`, { password }, ann.token)],
-    ['PUT', `user-revoked ${bob.id}`, () => send(app, `PUT /users/${bob.id}`, { name, email, password }, ann.token)],
-    ['role', `user-revoked ${bob.id}`, () => send(app, `PUT /users/${bob.id}/role`, { role: 'admin' }, ann.token)],
-    ['DELETE /tokens', `user-revoked ${ann.id}`, () => send(app, 'DELETE /tokens', undefined, ann.token)],
+    ['PUT', `user-revoked ${id}`, () => send(app, `PUT /users/${id}`, { name, email, password }, bob.token)],
+    ['PATCH', `user-revoked ${ann.id}`, () => send(app, `PATCH /users/${ann.id}`, { password }, ann.token)],
+    ['a role', `user-revoked ${id}`, () => send(app, `PUT /users/${id}/role`, { role: 'admin' }, token)],
+    ['DELETE /tokens', `user-revoked ${chief.id}`, () => send(app, 'DELETE /tokens', undefined, token)],
+    ['a reset', `user-revoked ${id}`, reset],
     ['DELETE', `user-revoked ${ann.id}`, () => send(app, `DELETE /users/${ann.id}`)],
   ]
   for (const [what, event, change] of changes) {
