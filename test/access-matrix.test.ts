@@ -310,12 +310,15 @@ for (const kind of engineKinds) {
 
       if (kind.kind !== 'sqlite') return // what follows depends on the policy, and not on the engine
 
-      it('callers that may see an order may see its items and tracking, and no other callers may', async () => {
+      it('callers that may see an order may see its items and tracking, and no other callers may, and who pays it lists the payment', async () => {
         for (const line of alsoReadAnOrder) {
           for (const caller of validCallers) {
             const owner = await stage.person()
             const order = await stage.subject('order', owner)
-            bodyOf(await stage.request('POST /orders/:id/payment', order, {}, await stage.tokenOf(owner)))
+            const token = await stage.tokenOf(owner)
+            bodyOf(await stage.request('POST /orders/:id/payment', order, {}, token))
+            const { body } = await send(stage.app, 'GET /payments?sort=-id&limit=1', undefined, token)
+            assert.equal(JSON.parse(body)[0]?.order_id, order.id)
             const { status } = await stage.request(line, order, undefined, await stage.tokenAs(caller, owner))
             assert.equal(status, statusOf(verdictOn(caller, 'read an order', policy)), `${line} as ${caller}`)
           }

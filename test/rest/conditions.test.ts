@@ -141,7 +141,7 @@ for (const kind of engineKinds) {
       assert.equal((await put('"x"')).status, 200)
     })
 
-    it('DELETE of an order with an If-Match that does not match answers 412, also once the order is paid', async () => {
+    it('DELETE of an order whose condition is not met answers 412, also once the order is paid', async () => {
       const user = await createUser(app)
       const order = await createOrder(app, user.id)
       const path = `/orders/${order.id}`
@@ -153,6 +153,7 @@ for (const kind of engineKinds) {
       assertRefusal(await sendIf(app, `DELETE ${path}`, now), 409, 'Order is already shipped')
       const other = await createOrder(app, user.id)
       const tag = await tagNow(`/orders/${other.id}`)
+      assertRefusal(await sendIf(app, `DELETE /orders/${other.id}`, { 'if-none-match': tag }), 412, 'The order exists already')
       assert.equal((await sendIf(app, `DELETE /orders/${other.id}`, { 'if-match': tag })).status, 204)
       assert.equal((await sendIf(app, `DELETE /orders/${other.id}`, { 'if-match': tag })).status, 204)
     })

@@ -216,12 +216,13 @@ for (const kind of engineKinds) {
       assert.equal((await find('')).length, 1000)
     })
 
-    it('status lists only the orders with this status, in pages too', async () => {
+    it('status lists only the orders with this status, in pages too, whose offsets count no order of another user', async () => {
       const user = await createUser(app)
+      const other = await createOrder(app, (await createUser(app)).id)
       const [shipped, pending]: [number[], number[]] = [[], []]
       for (const ids of [shipped, pending, shipped, pending, shipped, pending])
         ids.push((await createOrder(app, user.id)).id)
-      for (const id of shipped) await payOrder(app, id)
+      for (const id of [other.id, ...shipped]) await payOrder(app, id)
       const path = `/users/${user.id}/orders?status=`
       assert.deepEqual(idsOf(await get(`${path}shipped`)), shipped)
       assert.deepEqual(idsOf(await get(`${path}pending_payment`)), pending)
@@ -230,6 +231,7 @@ for (const kind of engineKinds) {
       assert.equal(linkOf(page, 'next'), `${path}shipped&limit=1&after=${shipped[1]}`)
       assert.deepEqual(await walk(`${path}pending_payment&limit=1`), pending)
       assert.deepEqual(idsOf(await get(`${path}shipped&offset=3`)), [])
+      assert.deepEqual(idsOf(await get(`${path}shipped&offset=2&sort=-id`)), [shipped[0]])
       assertRefusal(await get('/users/4711/orders?status=shipped'), 404, 'User not found')
     })
 
