@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it, test } from 'node:test'
+import type { Mail } from '../../src/core/ports.ts'
 import { sql } from '../../src/storage/sql.ts'
 import { catalogue } from '../storage/contract-verbs.ts'
 import { startTestApp, startTestAppOn, type TestApp } from '../support/app.ts'
@@ -107,11 +108,12 @@ test('10,000 mails wait at most, then requests get 503', async () => {
   assertRefusal(await send(full, 'POST /password-resets', { email: 'two@example.com' }), 503)
 })
 
-test('a link is valid for 30 minutes after its mail', { skip: onlyOneThread }, async () => {
+test('a link is valid for 30 minutes after its mail, which says so', { skip: onlyOneThread }, async () => {
   const clock = new TestClock()
   await using app = await startTestAppOn(sqlite, unlimited, { ...often, clock })
   const { email } = await createMember(app)
   const link = await linkTo(app, email)
+  assert.ok(app.logs.some(({ mail }) => (mail as Mail | undefined)?.text.includes('within 30 minutes')))
   clock.pass(30 * 60_000 - 1)
   assertRefusal(await send(app, `PUT ${link}`, { password: 'short' }), 400)
   clock.pass(1)
