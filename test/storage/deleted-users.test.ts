@@ -129,10 +129,14 @@ for (const kind of engineKinds) {
       assert.deepEqual(await left(), ['none', 0, 1])
     })
 
-    it('is gone when its deletion is answered, and is not deleted together with other changes', async () => {
-      const { token, post, other, left } = await author(1_001)
-      const both = `mutation { one: deletePost(id: ${other}) two: deletePost(id: ${post}) }`
-      assertRefused(await query(app, both, { token }), 400, 'BAD_USER_INPUT')
+    it('is gone when its deletion is answered, and is not deleted together with other changes, such as its last comment', async () => {
+      const { token, post, other, left } = await author(1_000)
+      const comment = `addComment(postId: ${post}, text: "the one too many") { id }`
+      for (const first of [`deletePost(id: ${other})`, comment]) {
+        const both = `mutation { one: ${first} two: deletePost(id: ${post}) }`
+        assertRefused(await query(app, both, { token }), 400, 'BAD_USER_INPUT')
+      }
+      await read(app, `mutation { ${comment} }`, { token })
       assert.deepEqual(await left(), [1_001, 1_001, 0])
       const alone = (id: number) => read<{ deletePost: boolean }>(app, `mutation { deletePost(id: ${id}) }`, { token })
       assert.deepEqual([await alone(post), await alone(other)], [{ deletePost: true }, { deletePost: true }])

@@ -11,6 +11,7 @@ import { engineKinds } from '../support/engines.ts'
 
 const passwords = { hash: async (password: string) => `hash of ${password}`, matches: async () => false }
 const randomness = { id: () => 'version' }
+const user = { name: 'n', email: 'e@x', ...profileOf(() => null), password: null, tokenVersion: 'm' }
 
 for (const kind of engineKinds) {
   describe(`Demo data on ${kind.name}`, { skip: kind.skip }, () => {
@@ -38,8 +39,7 @@ for (const kind of engineKinds) {
       await assertLedger(engine)
       const others = await rows(sql`select count(*) from orders where user_id > 1`)
       assert.ok(Number(others[0]?.[0]) > 2)
-      const values = { name: 'n', email: 'e@x', ...profileOf(() => null), password: null, tokenVersion: 'm' }
-      const created = await createStore(engine).createUser(values, anonymous)
+      const created = await createStore(engine).createUser(user, anonymous)
       assert.ok(typeof created !== 'string' && created.id === 6)
     })
 
@@ -52,5 +52,17 @@ for (const kind of engineKinds) {
       assert.equal(await seedDemoData(engine, passwords, randomness), 'not empty')
       assert.deepEqual(await engine.read(sql`select count(*) from users`), [[0]])
     })
+
+    for (const left of ['nothing', 'an order of a user with a chosen id'])
+      it(`is not written where a user was who left ${left}`, async () => {
+        await using database = await kind.create()
+        await using engine = database.open(catalogue)
+        const rights = { actor: anonymous, mayChangePassword: true, mayCreate: true }
+        if (left === 'nothing') await engine.write('createUser', user)
+        else await engine.write('replaceUser', 1, user, rights)
+        if (left !== 'nothing') await engine.write('createOrder', 1, [{ name: 'n', quantity: 1, price: 1 }], anonymous)
+        await engine.write('deleteUser', 1, anonymous)
+        assert.equal(await seedDemoData(engine, passwords, randomness), 'not empty')
+      })
   })
 }
