@@ -2,9 +2,10 @@ import assert from 'node:assert/strict'
 import { createServer } from 'node:http'
 import { buffer } from 'node:stream/consumers'
 import { it, test } from 'node:test'
+import { sql } from '../../src/storage/sql.ts'
 import { startTestAppOn } from '../support/app.ts'
 import { engineKinds, sqlite } from '../support/engines.ts'
-import { query } from '../support/graphql.ts'
+import { query, read } from '../support/graphql.ts'
 import { ask, RawConnection, sendRaw } from '../support/http.ts'
 import { freePort, listen } from '../support/ports.ts'
 import { serveDuet } from '../support/process.ts'
@@ -37,6 +38,10 @@ for (const kind of engineKinds) {
       })
       await client.read('query Read { posts { id } }')
       await query(app, '{ sesame }')
+      const changes = `addComment(postId: 1, text: "T") { id } updateComment(id: 1, text: "U") { id }
+        updatePost(id: 1, title: "T") { id } deleteComment(id: 1) deletePost(id: 1)`
+      await read(app, `mutation { ${changes} }`, { token })
+      assert.deepEqual(await app.engine.read(sql`select kind from outbox where traceparent is null`), [])
       await send(app, 'GET /users/1', undefined, token)
       await send(app, 'OPTIONS /users/1')
       await app.app.toggleMaintenance()
