@@ -178,9 +178,9 @@ test('keys generate prints a set in one line that TOKEN_KEYS accepts', async () 
   assert.equal(published.kid, kid)
 })
 
-test('a key without a kid gets one that depends only on the key', async () => {
+test('a set may begin with blanks, and a key without a kid gets one that depends only on the key', async () => {
   const { kid, ...anonymous } = await newKey()
-  const [key] = await readKeys(setOf(anonymous))
+  const [key] = await readKeys(`\n ${setOf(anonymous)}`)
   assert.equal(key.id, kid)
 })
 
@@ -189,6 +189,7 @@ test('a bad set, or none with PostgreSQL, is refused with one line that names TO
   const other = await newKey()
   const p256 = await exportJWK((await generateKeyPair('ES256', { extractable: true })).privateKey)
   const { d, ...publicOnly } = good
+  const { kid, ...unnamed } = good
   using folder = temporaryFolder()
   const unreadable = join(folder.path, 'keys.json')
   writeFileSync(unreadable, 'secret')
@@ -207,7 +208,8 @@ test('a bad set, or none with PostgreSQL, is refused with one line that names TO
     'a private part that is too short': setOf({ ...good, d: good.d?.slice(1) }),
     'halves of two keys': setOf({ ...good, d: other.d }),
     'one key twice': setOf(good, good),
-    'two keys of one kid': setOf(good, { ...other, kid: good.kid }),
+    'two keys of one kid': setOf(good, { ...other, kid }),
+    'a key twice, once without its kid': setOf(good, unnamed),
     'a kid that is a number': setOf({ ...good, kid: 1 }),
     'an empty kid': setOf({ ...good, kid: '' }),
     'a path to nothing': join(folder.path, 'nothing.json'),
