@@ -65,13 +65,16 @@ for (const kind of engineKinds) {
       assert.deepEqual(post, { ...values, author, publishedAt })
     })
 
-    it('R-GQL-29: of 50 concurrent likes none is lost, and each answer has a different number', async () => {
+    it('R-GQL-29: of 50 concurrent likes none is lost, and each answer has a different number, until there are as many as an Int may have', async () => {
       const { id } = await newPost()
       const like = `mutation { likePost(id: ${id}) { likes } }`
       const answers = await atOnce(50, () => read<{ likePost: { likes: number } }>(app, like))
       const numbers = new Set(answers.map(({ likePost }) => likePost.likes))
       assert.deepEqual(numbers, new Set(Array.from({ length: 50 }, (_, index) => index + 1)))
       assert.deepEqual(await read(app, `{ post(id: ${id}) { likes } }`), { post: { likes: 50 } })
+      await execute(app.database, `update posts set likes = 2147483646 where id = ${id}`)
+      for (let times = 0; times < 2; times++)
+        assert.deepEqual(await read(app, like), { likePost: { likes: 2_147_483_647 } })
     })
 
     it('R-GQL-28: what does not exist is not found, and its deletion returns false', async () => {
