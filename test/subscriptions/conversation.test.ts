@@ -62,7 +62,7 @@ describe('Conversation', () => {
     assert.deepEqual([most, closed(), fanOut.groups.members], [4, 25, 0])
   })
 
-  it('the end of a completed operation does not end another operation with the same id', async () => {
+  it('the end of a completed operation does not end another operation with the same id, and one that is completed before it has begun leaves nothing', async () => {
     using talk = await acknowledged()
     const { promise, resolve } = Promise.withResolvers<void>()
     talk.stage.log.held = promise
@@ -72,6 +72,8 @@ describe('Conversation', () => {
     talk.begin('1', posts)
     await turn()
     await talk.stage.happen(commentAdded(7, 1), postDeleted(7))
+    talk.begin('2', posts)
+    talk.say({ type: 'complete', id: '2' })
     resolve()
     await turn()
     assert.deepEqual(talk.wire.sent, [])

@@ -30,10 +30,10 @@ for (const kind of engineKinds) {
     })
     after(() => writer[Symbol.dispose]())
 
-    /** The position before the events that the test creates. */
+    /** The position before the events that the test creates. A client that has none yet may send null. */
     async function start(): Promise<string> {
       using client = await SocketClient.connect(app)
-      const operation = client.begin(posts, undefined, { extensions: { positions: true } })
+      const operation = client.begin(posts, undefined, { extensions: { positions: true, after: null } })
       await operation.listening(() => newPost(writer))
       return operation.positions.at(-1) ?? assert.fail()
     }
