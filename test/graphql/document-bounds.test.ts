@@ -114,6 +114,7 @@ describe('Documents', () => {
       const expected = /a literal or a type that nests more than 32 deep/
       for (const text of [
         (n: number) => `{ posts(limit: ${nested('[', '1', ']', n)}) { id } }`,
+        (n: number) => `{ a { b } posts(limit: ${nested('[', '1', ']', n)}) { id } }`,
         (n: number) => `{ posts(limit: ${nested('{a: ', '1', '}', n)}) { id } }`,
         (n: number) => `query ($v: ${nested('[', 'Int', ']', n)}) { posts(limit: $v) { id } }`,
         (n: number) => `query ($u: Int @x(y: 1), $v: Int = [${nested('{a: ', '1', '}', n - 1)}]) { id }`,
