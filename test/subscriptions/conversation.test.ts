@@ -484,7 +484,7 @@ describe('Sockets', () => {
       destroyed.push(stream.destroyed)
     }
     assert.deepEqual([destroyed, stuck.closings(), reading.destroyed], [[false, false, true], 1, false])
-    stuck.server.sockets.beat()
+    for (let times = 0; times < 2; times++) stuck.server.sockets.beat() // who has more to read cannot answer a ping yet
     await turn()
     assert.ok(unread.bytes > 2 * mebibyte && unread.bytes < 3 * mebibyte, `${unread.bytes} bytes`)
     await stuck[Symbol.asyncDispose]()
