@@ -153,7 +153,11 @@ for (const kind of engineKinds) {
       assertRefusal(await sendIf(app, `DELETE ${path}`, now), 409, 'Order is already shipped')
       const other = await createOrder(app, user.id)
       const tag = await tagNow(`/orders/${other.id}`)
-      assertRefusal(await sendIf(app, `DELETE /orders/${other.id}`, { 'if-none-match': tag }), 412, 'The order exists already')
+      assertRefusal(
+        await sendIf(app, `DELETE /orders/${other.id}`, { 'if-none-match': tag }),
+        412,
+        'The order exists already',
+      )
       assert.equal((await sendIf(app, `DELETE /orders/${other.id}`, { 'if-match': tag })).status, 204)
       assert.equal((await sendIf(app, `DELETE /orders/${other.id}`, { 'if-match': tag })).status, 204)
     })
