@@ -141,6 +141,8 @@ describe('Requests of the client', () => {
       for (const [name, call] of Object.entries({ ...readingCalls, ...writingCalls }))
         await assert.rejects(call(client.duet, new AbortController().signal), { kind: 'server' }, name)
     }
+    using moved = connectTo({ url: 'http://duet.test' }, { fetch: async () => redirect as Response })
+    await assert.rejects(moved.duet.request('GET', '/metrics'), { kind: 'server' })
     const headers = { 'x-request-id': 'r1' }
     const problem = { 'content-type': 'application/problem+json' }
     const errors = ['first', 'second'].map(message => ({ message, extensions: { code: message } }))
@@ -153,7 +155,10 @@ describe('Requests of the client', () => {
         new Response('<html>', { headers: { ...headers, 'content-type': 'application/json' } }),
         { status: 200, requestId: 'r1', message: 'The answer is not JSON.' },
       ],
-      [new Response('<html>', { status: 502 }), { status: 502, message: 'The service answered 502.' }],
+      [
+        new Response('<html>', { status: 502, headers: { 'retry-after': '0' } }),
+        { status: 502, retryAfter: 0, message: 'The service answered 502.' },
+      ],
       [Response.json({ error: 'Failed' }, { status: 500, headers: problem }), { status: 500, message: 'Failed' }],
       [Response.json(null, { status: 500 }), { status: 500, message: 'The service answered 500.' }],
       [Response.json({ errors }, { status: 500 }), { status: 500, message: 'first', code: 'first' }],
@@ -210,7 +215,7 @@ describe('Requests of the client', () => {
     await request('POST', 'a', { body: [{ password: 'secret' }], headers })
     storage.tell(undefined)
     await request('PUT', '/a', { body: null })
-    await request('PUT', '/a', { body: 0 })
+    await request('PUT', '/a', { body: 0, headers: { authorization: 'Bearer other' } })
     const [own, json] = [{ 'x-own': '1' }, { 'content-type': 'application/json' }]
     const merge = { 'content-type': 'application/merge+json' }
     const [address, session] = ['http://duet.test/shop/a', `Bearer ${tokenFor(7)}`]
@@ -218,14 +223,14 @@ describe('Requests of the client', () => {
       ['http://duet.test/shop/metrics', 'Bearer other', own, undefined, 'omit'],
       [address, session, merge, '[{"password":"secret"}]', 'omit'],
       [address, undefined, json, 'null', 'omit'],
-      [address, undefined, json, '0', 'omit'],
+      [address, 'Bearer other', json, '0', 'omit'],
     ])
     const common = { durationMs: 250, rateLimit: { remaining: 3, resetSeconds: 42 }, retryAfter: 7 }
     assert.partialDeepStrictEqual(client.requests, [
       { ...common, startedAt: 0, headers: own, authorized: true, body: undefined },
       { ...common, startedAt: 250, headers: merge, authorized: true, body: '[{"password":"…"}]' },
       { ...common, startedAt: 500, headers: json, authorized: false, body: 'null' },
-      { ...common, startedAt: 750, headers: json, authorized: false, body: '0' },
+      { ...common, startedAt: 750, headers: json, authorized: true, body: '0' },
     ])
     assert.deepEqual([client.requests.length, clock.due.length], [4, timers - 1])
   })

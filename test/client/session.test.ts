@@ -60,22 +60,22 @@ describe('A session of the client', () => {
     page.addEventListener = (_name: string, listen: typeof heard) => {
       heard = listen
     }
-    using tab = connectTo(app, { storage: keepIn(local) })
+    using tab = connectTo(app, { storage: keepIn(local, 'named') })
     Reflect.deleteProperty(page, 'addEventListener')
     await tab.duet.signIn({ email, password })
-    const token = items.get('duet-token') ?? assert.fail()
+    const token = items.get('named') ?? assert.fail()
     items.clear()
     heard({ storageArea: {}, key: null })
-    heard({ storageArea: local, key: 'other' })
+    heard({ storageArea: local, key: 'duet-token' })
     assert.equal(tab.duet.session?.userId, id)
     heard({ storageArea: local, key: null }) // another tab has deleted all of it
     assert.equal(tab.duet.session, undefined)
-    items.set('duet-token', token)
-    heard({ storageArea: local, key: 'duet-token' }) // it has signed in
+    items.set('named', token)
+    heard({ storageArea: local, key: 'named' }) // it has signed in
     assert.equal((await users(tab.duet).me()).id, id)
     for (const text of ['not.a.token', `x.${btoa('{"sub":"1"}')}.x`]) {
-      items.set('duet-token', text)
-      using broken = connectTo(app, { storage: keepIn(local) })
+      items.set('named', text)
+      using broken = connectTo(app, { storage: keepIn(local, 'named') })
       assert.equal(broken.duet.session, undefined, text)
     }
   })
@@ -128,6 +128,10 @@ describe('A stored session of the client', () => {
         .catch(error => error)
       assert.equal(await within(ended, `the end of a call: ${reason.message}`), reason)
       assert.deepEqual(getEventListeners(stop.signal, 'abort'), [])
+      const late = users(duet)
+        .me({ signal: stop.signal })
+        .catch(error => error)
+      assert.equal(await Promise.race([late, new Promise(setImmediate)]), reason, 'nor one that was aborted before')
     }
   })
 
