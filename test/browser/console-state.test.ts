@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { mock, test } from 'node:test'
 import { DuetError, type ErrorKind, type Live, type Watcher } from '../../client/src/index.ts'
+import { type Page, search } from '../../console/src/reading/match.ts'
 import { ageOf } from '../../console/src/state/age.ts'
 import { follow, reader } from '../../console/src/state/follow.ts'
 import { toast, toasts } from '../../console/src/state/messages.ts'
@@ -32,7 +33,10 @@ test('a copied curl command names the method only if it differs from the default
   const url = "'http://127.0.0.1:4000/users'"
   assert.equal(curl(entry), `curl -sS ${url}`)
   assert.equal(curl({ ...entry, method: 'DELETE' }), `curl -sS -X DELETE ${url}`)
-  assert.equal(curl({ ...entry, method: 'POST', body: "it's" }), `curl -sS ${url} --data-raw 'it'\\''s'`)
+  assert.equal(
+    curl({ ...entry, method: 'POST', body: "it's Ada's" }),
+    `curl -sS ${url} --data-raw 'it'\\''s Ada'\\''s'`,
+  )
   assert.equal(curl({ ...entry, method: 'PATCH', body: '{}' }), `curl -sS -X PATCH ${url} --data-raw '{}'`)
   assert.equal(curl({ ...entry, headers: { accept: '*/*' } }), `curl -sS ${url} -H 'accept: */*'`)
   assert.equal(curl({ ...entry, authorized: true }), `curl -sS ${url} -H "Authorization: Bearer $TOKEN"`)
@@ -45,6 +49,19 @@ test('an age is told in its largest unit, and what is newer than a minute happen
     ...['just now', 'just now', 'just now', '1 minute ago', '59 minutes ago', '1 hour ago', '23 hours ago'],
     ...['yesterday', '2 weeks ago', '2 months ago', '2 years ago'],
   ])
+})
+
+test('the search in the documentation takes each character as it is typed, and finds guides before records of decisions', () => {
+  const pages: readonly Page[] = ['docs/decisions/1', 'docs/limits'].map(address => [
+    address,
+    'Limits (of 5.5 s)',
+    [['a', 'Waiting (5.5 s)', 'Clients that wait for 5.5 s or longer']],
+  ])
+  for (const text of ['(5.5', '5.5 s)']) {
+    const addresses = search(pages, text).map(({ address }) => address)
+    assert.deepEqual(addresses, ['docs/limits#a', 'docs/decisions/1#a'], text)
+  }
+  for (const text of ['5x5', '[', ' ']) assert.deepEqual(search(pages, text), [], text)
 })
 
 test('money is shown and typed in the currency of the service, exactly, and without one as plain numbers', () => {
