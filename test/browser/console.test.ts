@@ -182,12 +182,15 @@ describe('the console', { skip: browserMissing }, () => {
       assert.ok(!command.includes(password))
       assert.doesNotMatch(command, /eyJ/)
     }
-    await page.evaluate("Object.defineProperty(navigator, 'clipboard', { value: undefined })") // as without TLS
-    const asked = page.waitForEvent('dialog')
-    const clicked = page.getByRole('button', { name: /^Copy POST \/tokens/ }).click()
-    assert.equal((await asked).defaultValue(), login)
-    await (await asked).dismiss()
-    await clicked
+    for (const value of ['{ writeText: () => Promise.reject() }', 'undefined']) {
+      // As without the permission, and as without TLS.
+      await page.evaluate(`Object.defineProperty(navigator, 'clipboard', { value: ${value}, configurable: true })`)
+      const asked = page.waitForEvent('dialog', { timeout: 20_000 })
+      const clicked = page.getByRole('button', { name: /^Copy POST \/tokens/ }).click()
+      assert.equal((await asked).defaultValue(), login)
+      await (await asked).dismiss()
+      await clicked
+    }
   })
 
   it('pays what is written once, whichever answers are lost and whatever is tried again or sent again', async () => {

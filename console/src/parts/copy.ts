@@ -1,8 +1,11 @@
 import { toast } from '../state/messages.ts'
 
-/** Copies a text. A page that was not loaded over HTTPS may not, so there the browser shows it. */
+/** Copies a text. Where the browser refuses that, as in a page that was not loaded over HTTPS, it shows the text. */
 export async function copy(text: string, said: string): Promise<void> {
-  if (navigator.clipboard === undefined) return void prompt('Copy this:', text)
-  await navigator.clipboard.writeText(text)
+  try {
+    await navigator.clipboard.writeText(text)
+  } catch {
+    return void prompt('Copy this:', text)
+  }
   toast(said)
 }
