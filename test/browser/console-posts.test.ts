@@ -51,6 +51,7 @@ describe('posts in the console', { skip: browserMissing }, () => {
       await title.click()
       await alone.waitFor()
       assert.equal(await page.evaluate('scrollY'), 0)
+      assert.equal(await page.locator('.tabs [aria-current=page]').allInnerTexts().then(String), 'Feed')
       await page.getByText('A comment').waitFor()
       assert.equal(await page.getByRole('button', { name: 'Show the whole text' }).count(), 0)
       assert.match(await page.title(), /^A post with a page/)
@@ -260,6 +261,7 @@ describe('posts in the console', { skip: browserMissing }, () => {
     await banner.waitFor()
     await page.clock.pauseAt(Date.now() + 60_000)
     await page.getByText('Next attempt in').waitFor()
+    await view.post('Before the break').getByText('1 minute ago').first().waitFor({ timeout: 20_000 })
     const attempt = Promise.withResolvers<void>()
     proxy.fromClient = data => {
       if (data.includes('Upgrade: websocket')) attempt.resolve()

@@ -123,15 +123,13 @@ describe('A stored session of the client', () => {
         return neverAnswers('', init)
       }
       const { duet } = alone(tokenFor(1), answer, new ManualClock(now))
-      const ended = users(duet)
-        .me({ signal: stop.signal })
-        .catch(error => error)
-      assert.equal(await within(ended, `the end of a call: ${reason.message}`), reason)
+      const call = () =>
+        users(duet)
+          .me({ signal: stop.signal })
+          .catch(error => error)
+      assert.equal(await within(call(), `the end of a call: ${reason.message}`), reason)
       assert.deepEqual(getEventListeners(stop.signal, 'abort'), [])
-      const late = users(duet)
-        .me({ signal: stop.signal })
-        .catch(error => error)
-      assert.equal(await Promise.race([late, new Promise(setImmediate)]), reason, 'nor one that was aborted before')
+      assert.equal(await Promise.race([call(), new Promise(setImmediate)]), reason, 'nor one that was aborted before')
     }
   })
 
