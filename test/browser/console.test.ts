@@ -94,6 +94,8 @@ describe('the console', { skip: browserMissing }, () => {
     await page.getByLabel('The comment', { exact: true }).fill('My changed comment')
     await view.button('Save').click()
     await post.getByText('My changed comment').waitFor()
+    const heads = await post.locator('.comment-head').allInnerTexts()
+    assert.deepEqual([heads.length, heads.filter(text => text.includes('edited')).length], [2, 1])
     await post.getByRole('button', { name: 'Delete the comment of Ada Lovelace' }).click()
     await view.button('Keep it').click()
     await post.getByText('My changed comment').waitFor()
@@ -106,6 +108,7 @@ describe('the console', { skip: browserMissing }, () => {
     await page.getByLabel('Title').fill('A changed post')
     await view.button('Save').click()
     await view.post('A changed post').getByText('Its <b>text</b>.').waitFor()
+    assert.match(await view.post('A changed post').locator('.byline').innerText(), / · edited /)
 
     await using other = await open({ as: grace, ...ownContext })
     const seen = other.post('A changed post')
@@ -150,6 +153,9 @@ describe('the console', { skip: browserMissing }, () => {
     const { page } = view
     await view.button('Sign in').click()
     await view.fillIn(ada)
+    const liked = page.waitForResponse(answer => answer.request().postData()?.includes('mutation Like') === true)
+    await page.getByRole('button', { name: /^Like/ }).first().click()
+    await liked
     await view.show('Users')
     await page.getByLabel('Find by name or e-mail').fill(`o'neil@example.com`)
     await page.getByText('No name or e-mail begins with').waitFor()
@@ -157,7 +163,10 @@ describe('the console', { skip: browserMissing }, () => {
     const rows = await page.locator('tbody tr').allInnerTexts()
     const list = rows.find(row => row.includes('q='))
     assert.match(list ?? '', /GET\s*\/users\?\S*q=\S+[\s\S]*200[\s\S]*\d ms[\s\S]*\d+ left/)
-    assert.match(rows.find(row => row.includes('/graphql')) ?? '', /POST\s*\/graphql Posts[\s\S]*200[\s\S]*no limit/)
+    for (const name of ['Posts', 'Like']) {
+      const row = rows.find(text => text.includes(`/graphql ${name}`)) ?? assert.fail(name)
+      assert.match(row, /POST[\s\S]*200[\s\S]*no limit/)
+    }
 
     const copy = async (name: RegExp) => {
       await page.evaluate(`navigator.clipboard.writeText('')`)
@@ -175,7 +184,7 @@ describe('the console', { skip: browserMissing }, () => {
     const search = await copy(/^Copy GET \/users\?.*q=/)
     assert.match(search, /"Authorization: Bearer \$TOKEN"/)
     assert.equal(await run(search), '[]200')
-    assert.match(await run(await copy(/^Copy POST \/graphql/)), /^\{"data":\{"posts":\[.*\}200$/)
+    assert.match(await run(await copy(/^Copy POST \/graphql/)), /^\{"data":\{"likePost":\{.*\}200$/)
     const login = await copy(/^Copy POST \/tokens/)
     assert.match(login, /ada@example\.com/)
     for (const command of [search, login]) {
@@ -308,6 +317,7 @@ describe('the console', { skip: browserMissing }, () => {
     let sockets = 0
     await page.route(/\/metrics$/, route => route.fulfill({ body: `duet_sockets ${sockets}` }))
     for (sockets of [700, 500]) await untilShown('Open sockets', new RegExp(`^${sockets} now$`))
+    assert.equal(await value('Subscriptions'), '0 now')
     await page.getByRole('img', { name: 'Open sockets: now 500 now, at most 700 in the last minutes' }).waitFor()
     await page.unroute(/\/metrics$/)
 

@@ -85,17 +85,21 @@ test('the pages', { skip: browserMissing }, async suite => {
     await page.evaluate('fetch = ask; held.reject()')
     await dialog.getByText('The service cannot be reached.').waitFor()
     await page.keyboard.press('Escape')
-    await page.getByRole('button', { name: 'Search' }).click()
+    await page.keyboard.press('Meta+k')
+    assert.ok(await dialog.isVisible())
     assert.notEqual(await dialog.getByRole('status').innerText(), 'The service cannot be reached.', 'it asks again')
     await dialog.getByText('Nothing found.').waitFor()
     await page.mouse.click(5, 5)
     assert.ok(!(await dialog.isVisible()), 'a click beside it closes it')
-    await page.getByLabel('Body').first().press('Control+k') // a slash would be text there
+    await page.getByLabel('Body').first().press('/')
+    assert.ok(!(await dialog.isVisible()), 'a slash is text there')
+    await page.getByLabel('Body').first().press('Control+k')
     await page.keyboard.type('subscriptions resum') // replaces what was there
     await results.first().getByText('The GraphQL interface › Subscriptions').waitFor()
-    await results.first().locator('mark').first().waitFor()
+    assert.match(await results.first().locator('mark').first().innerText(), /^(subscriptions?|resum)$/i)
     if (withAxe) assert.deepEqual(await seriousFindings(page, '.search'), [])
     for (const key of ['ArrowDown', 'ArrowDown', 'ArrowUp', 'ArrowUp']) await page.keyboard.press(key)
+    assert.equal(await page.evaluate('document.activeElement.type'), 'search')
     await page.keyboard.press('Enter')
     await page.waitForURL(`${app.url}/docs/graphql#subscriptions`)
     await page.getByRole('button', { name: 'Search' }).click()
@@ -110,12 +114,15 @@ test('the pages', { skip: browserMissing }, async suite => {
     const permissions = ['clipboard-read', 'clipboard-write']
     await using opened = await openPage(browser, `${app.url}/docs/readme`, { ...desk, permissions })
     const { page } = opened
+    await page.clock.install()
     const block = page.locator('.code', { hasText: '/users/77' })
     await block.getByRole('button', { name: 'Copy' }).click()
     await page.getByRole('status').getByText('Copied').waitFor()
     await block.getByRole('button', { name: 'Copied' }).waitFor()
     const copied = await page.evaluate('navigator.clipboard.readText()')
     assert.equal(copied, `curl -s ${app.url}/users/1\ncurl -s ${app.url}/users/77`)
+    await page.clock.runFor(2000)
+    assert.equal(await page.getByRole('status').innerText(), '', 'so that it is said each time')
   })
 
   await suite.test('show the address by which they were reached, behind a gateway with a prefix too', async () => {
@@ -143,6 +150,7 @@ test('the pages', { skip: browserMissing }, async suite => {
     // A page that came without TLS has no clipboard.
     await page.locator('.operation .code').first().hover()
     await page.getByRole('button', { name: 'Copy' }).first().click()
+    assert.equal(await page.evaluate('document.activeElement.className'), 'copy') // and the focus stays there
     await page.getByLabel('Body').first().press('Control+a')
     await page.keyboard.press('Control+v')
     assert.equal(await page.getByLabel('Body').first().inputValue(), 'curl -i http://gateway.example/duet/users')
