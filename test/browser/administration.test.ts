@@ -338,6 +338,7 @@ describe('the administration in the console', { skip: browserMissing }, () => {
     await view.button('Another item').click()
     await dialog.getByLabel('Item', { exact: true }).last().fill('A gift')
     await dialog.getByLabel('Price each (EUR)').last().fill('0')
+    assert.equal(await dialog.locator('input:invalid').count(), 0)
     await page.route(/\/users\/\d+\/orders$/, route => route.fulfill({ status: 503 }), { times: 1 })
     await view.button('Place the order').click()
     await dialog.getByRole('button', { name: 'Try again' }).click()
@@ -399,7 +400,7 @@ describe('the administration in the console', { skip: browserMissing }, () => {
     await focus(page)
     await late.answered
     await view.button('Pay €3.60').click()
-    await page.getByText('Difference Express').waitFor()
+    await page.getByText('Difference Express').waitFor({ timeout: 20_000 })
     await late.send() // it was read before the payment
     await page.getByRole('article').getByText('Paid and shipped', { exact: true }).first().waitFor()
     assert.equal(await view.button(/^(Pay|Cancel)/).count(), 0)
@@ -547,11 +548,13 @@ describe('the administration in the console', { skip: browserMissing }, () => {
     await rows(view).first().getByRole('link').click()
     await view.button('Pay €0.30').click()
     await page.getByText('Difference Express').waitFor()
+    assert.equal(await page.getByRole('article').getByRole('link').count(), 0) // to their page among all users
     await view.show('Payments')
     await rows(view).first().getByText('€0.30').waitFor()
     assert.deepEqual(refused, [])
     await page.goto(`${app.url}/console#/orders/1`)
     await page.getByText('There is no such order').waitFor()
+    assert.deepEqual(await page.locator('h1').allInnerTexts(), ['Order 1'])
   })
 
   it('shows nothing of the former user to who signs in in another tab: no form, order, receipt or payment', async t => {

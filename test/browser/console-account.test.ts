@@ -34,6 +34,7 @@ describe('accounts in the console', { skip: browserMissing }, () => {
     await page.getByRole('heading', { name: 'Create an account', level: 1 }).waitFor()
     await tab('Create an account').and(page.locator(':focus')).waitFor()
     assert.equal(await page.title(), 'Create an account · Duet console')
+    assert.equal(await tab('Sign in').getAttribute('tabindex'), '-1') // Tab leads into the form
     assert.equal(new URL(page.url()).hash, '#/sign-up')
     assert.equal(await page.getByLabel('E-mail').inputValue(), grace)
     assert.match(await described(page, 'Password'), /^8 to 128 characters/)
@@ -50,11 +51,12 @@ describe('accounts in the console', { skip: browserMissing }, () => {
     assert.equal(await focused.getAttribute('aria-invalid'), 'true')
     assert.equal(await page.getByRole('alert').count(), 0)
     await view.button('Create the account').click()
-    await focused.waitFor() // again
+    await focused.waitFor({ timeout: 20_000 }) // again
     await page.getByLabel('E-mail').fill('mary.s@example.com')
     assert.equal(await page.getByText('E-mail is already in use.').count(), 0)
     await view.button('Show').click()
     assert.equal(await page.getByLabel('Password').getAttribute('type'), 'text')
+    assert.equal(await view.button('Hide').getAttribute('aria-pressed'), 'true')
     await page.keyboard.press('Enter')
     assert.equal(await page.getByLabel('Password').getAttribute('type'), 'password')
     await page.route(/tokens$/, route => route.abort(), { times: 1 })
@@ -82,7 +84,7 @@ describe('accounts in the console', { skip: browserMissing }, () => {
     await page.getByLabel('E-mail').fill(email)
     await page.getByRole('link', { name: 'I forgot my password' }).click()
     await page.getByRole('dialog').waitFor({ state: 'hidden' })
-    assert.equal(await page.locator('input[name=email]:focus').inputValue(), email)
+    assert.equal(await page.locator('input[name=email]:focus').inputValue({ timeout: 20_000 }), email)
     const said = await ask(email)
     const secret = /#\/reset\/(\S+)/.exec((await mail.received()).text)?.[1] ?? assert.fail()
     await view.button('Nothing has come? Ask again').click()
@@ -168,6 +170,7 @@ describe('accounts in the console', { skip: browserMissing }, () => {
     await using view = await open({ tab: '/account', as: email, refusals: true })
     const { page } = view
     const stored = async () => bodyOf<Record<string, unknown>>(await send(app, `GET /users/${id}`, undefined, token))
+    assert.equal(await page.getByRole('link', { name: 'My payments' }).getAttribute('href'), '#/payments')
     await page.getByLabel('Name').fill('W'.repeat(255))
     assert.equal(await page.getByText('of 320 characters').count(), 0)
     await page.getByLabel('Name').fill('W'.repeat(256))
@@ -212,6 +215,7 @@ describe('accounts in the console', { skip: browserMissing }, () => {
       assert.equal(await page.getByLabel('Age').inputValue(), '0')
       await view.button('Save the profile').click()
       await dialog.waitFor()
+      assert.match(await dialog.locator('.differs').last().innerText(), /^Age\t0\t–$/)
       if (way !== 'Close') await failOne(page, '"age":0')
       await view.button(way).click()
     }
@@ -225,6 +229,7 @@ describe('accounts in the console', { skip: browserMissing }, () => {
     await view.button('Save the profile').click()
     await view.button('Keep what is stored').click()
     await view.account.getByText('Emmy', { exact: true }).first().waitFor()
+    assert.equal(await view.account.locator('.face').innerText(), 'E') // one word, one letter
     assert.equal(await page.getByLabel('Age').inputValue(), '0')
     await page.getByLabel('Age').fill('')
     const last = page.waitForResponse(answer => answer.request().method() === 'PATCH')
@@ -279,6 +284,7 @@ describe('accounts in the console', { skip: browserMissing }, () => {
     await page.getByRole('dialog').getByLabel('Present password').fill('another password')
     await view.button('Delete it for ever').click()
     await page.getByText('Your account is deleted').waitFor()
+    assert.equal(new URL(page.url()).hash, '#/feed')
     await view.button('Sign in').waitFor()
     assert.equal(await page.getByRole('dialog').count(), 0)
     assert.equal((await send(app, `GET /users/${id}`, undefined, await logIn(app, ada, password))).status, 404)
