@@ -95,7 +95,7 @@ describe('the console', { skip: browserMissing }, () => {
     await view.button('Save').click()
     await post.getByText('My changed comment').waitFor()
     const heads = await post.locator('.comment-head').allInnerTexts()
-    assert.deepEqual([heads.length, heads.filter(text => text.includes('edited')).length], [2, 1])
+    assert.equal(heads.map(text => text.includes('edited')).join(), 'true,false')
     await post.getByRole('button', { name: 'Delete the comment of Ada Lovelace' }).click()
     await view.button('Keep it').click()
     await post.getByText('My changed comment').waitFor()
