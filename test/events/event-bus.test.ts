@@ -17,9 +17,8 @@ import { SocketClient } from '../support/sockets.ts'
 import { newPostgresDatabase } from '../support/templates.ts'
 import { waitUntil } from '../support/wait.ts'
 
-function postgresBus(url: string, warnings: string[] = []) {
-  return new PostgresEventBus({ url, randomness: { id: randomUUID }, warn: message => warnings.push(message) })
-}
+const postgresBus = (url: string, warnings: string[] = []) =>
+  new PostgresEventBus({ url, randomness: { id: randomUUID }, warn: message => warnings.push(message) })
 
 /** Counts what a bus tells, and how often it told of events that were written here. */
 function heard(bus: MemoryEventBus) {

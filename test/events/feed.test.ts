@@ -109,13 +109,9 @@ async function pass(ms: number): Promise<void> {
 }
 
 /** Waits until all work is done that does not wait for the next look into the log. */
-function settle(): Promise<void> {
-  return pass(50)
-}
+const settle = (): Promise<void> => pass(50)
 
-function upTo(last: number, first = 1): number[] {
-  return Array.from({ length: last - first + 1 }, (_, index) => first + index)
-}
+const upTo = (last: number, first = 1) => Array.from({ length: last - first + 1 }, (_, index) => first + index)
 
 describe('The feed', () => {
   beforeEach(() => {

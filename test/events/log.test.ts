@@ -97,9 +97,7 @@ function postAdded(postId: number, at?: number): Written {
   return { kind: 'post-added', postId, ...(at !== undefined && { at }) }
 }
 
-function placeOf({ position, at }: Event): Place {
-  return { position, at }
-}
+const placeOf = ({ position, at }: Event): Place => ({ position, at })
 
 const positionsIn = (events: readonly Event[] | undefined) => events?.map(({ position }) => position)
 

@@ -121,9 +121,7 @@ test('F4: a connection to PostgreSQL that is cut around COMMIT leaves one paymen
   assert.deepEqual([...instance.faults, ...hasty.faults], [])
 })
 
-function behind(proxy: Wire, { url }: TestDatabase) {
-  return { url: proxy.through(url) }
-}
+const behind = (proxy: Wire, { url }: TestDatabase) => ({ url: proxy.through(url) })
 
 /** Selects every third commit, up to a maximum number. */
 function cutSomeCommits(proxy: Wire, moment: Decision, cuts: number): () => boolean {
@@ -141,6 +139,4 @@ function cutCommitAndAllThatFollows(proxy: Wire, moment: Decision): void {
   }
 }
 
-function isCommit(data: Buffer): boolean {
-  return data.includes('commit\0')
-}
+const isCommit = (data: Buffer): boolean => data.includes('commit\0')

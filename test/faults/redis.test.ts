@@ -59,9 +59,8 @@ describe('F9: limits that two servers share through Redis', { skip: redis.skip |
     ] as const
     let going = true
     const served = runWorkers(8, async worker => {
-      for (let n = worker; going; n = (n + 8) % 65_536) {
+      for (let n = worker; going; n = (n + 8) % 65_536)
         others.push(await statusOf(instances[n % 2] ?? assert.fail(), proxy, `10.0.${n >> 8}.${n & 255}`))
-      }
     })
     try {
       for (let round = 0; round < 5; round++) {
@@ -101,6 +100,4 @@ describe('F9: limits that two servers share through Redis', { skip: redis.skip |
   })
 })
 
-async function sharesLimits(app: Server): Promise<boolean> {
-  return (await metricOf(app, 'duet_redis_up')) === 1
-}
+const sharesLimits = async (app: Server): Promise<boolean> => (await metricOf(app, 'duet_redis_up')) === 1

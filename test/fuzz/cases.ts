@@ -47,9 +47,8 @@ export function bytesOf({ method, target, version, headers, body }: HttpRequest)
   return Buffer.concat([head, body ?? Buffer.alloc(0)])
 }
 
-export function framesOf(step: Exclude<Step, 'reset'>): Buffer {
-  return 'text' in step ? clientFrame(step.text) : step.frames
-}
+export const framesOf = (step: Exclude<Step, 'reset'>): Buffer =>
+  'text' in step ? clientFrame(step.text) : step.frames
 
 /** A case in a form that a person can read and copy into a test. A repeated text is written once. */
 export function show(shown: Case): string {

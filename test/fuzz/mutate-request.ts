@@ -48,9 +48,8 @@ function mutateTarget(target: string, random: Random): string {
   )
 }
 
-function percentEncoded(character: string): string {
-  return character === '/' ? character : `%${character.charCodeAt(0).toString(16).padStart(2, '0')}`
-}
+const percentEncoded = (character: string): string =>
+  character === '/' ? character : `%${character.charCodeAt(0).toString(16).padStart(2, '0')}`
 
 function mutateQuery(query: string, random: Random): string {
   const parameters = new URLSearchParams(query)

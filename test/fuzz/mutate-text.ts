@@ -51,9 +51,8 @@ function isContainer(value: unknown): value is object {
   return typeof value === 'object' && value !== null
 }
 
-function countOf(value: unknown): number {
-  return isContainer(value) ? Object.values(value).reduce<number>((sum, item) => sum + countOf(item), 1) : 1
-}
+const countOf = (value: unknown): number =>
+  isContainer(value) ? Object.values(value).reduce<number>((sum, item) => sum + countOf(item), 1) : 1
 
 function replacementsFor(key: string, value: unknown, plain: string, random: Random): readonly Entry[] {
   const isDocument = key === 'query' && typeof value === 'string'

@@ -38,9 +38,8 @@ function templateOf(name: string, { parameters, bodies, isBelowApi }: Operation)
   }
 }
 
-function exampleOf({ example, schema }: Parameter): unknown {
-  return example ?? schema.default ?? schema.enum?.[0] ?? schema.minimum ?? '1'.repeat(schema.minLength ?? 1)
-}
+const exampleOf = ({ example, schema }: Parameter): unknown =>
+  example ?? schema.default ?? schema.enum?.[0] ?? schema.minimum ?? '1'.repeat(schema.minLength ?? 1)
 
 function request(
   name: string,

@@ -41,9 +41,7 @@ async function join(url: string, id: number): Promise<string> {
   return await logIn({ url }, email, password)
 }
 
-function loginOf(id: number): World['login'] {
-  return { email: `fuzz-${id}@example.com`, password }
-}
+const loginOf = (id: number): World['login'] => ({ email: `fuzz-${id}@example.com`, password })
 
 /** A text that must not appear in the log. */
 export const password = 'fuzz-password-of-somebody'

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import type { Socket } from 'node:net'
 import { describe, it } from 'node:test'
 import { setTimeout as delay, setImmediate as turn } from 'node:timers/promises'
-import type { Allowance, RateLimiter } from '../../src/core/ports.ts'
+import type { RateLimiter } from '../../src/core/ports.ts'
 import type { RedisLimits } from '../../src/limits/redis-limits.ts'
 import { together } from '../runner/together.ts'
 import { startTestApp, startTestAppOn } from '../support/app.ts'
@@ -54,9 +54,7 @@ async function assertLocal(limits: RedisLimits): Promise<void> {
   assert.ok((await limiter.take('somebody')).allowed)
 }
 
-function take(limiter: RateLimiter, key: string): Promise<Allowance> {
-  return within(Promise.resolve(limiter.take(key)), 'an allowance')
-}
+const take = (limiter: RateLimiter, key: string) => within(Promise.resolve(limiter.take(key)), 'an allowance')
 
 describe('While Redis is unavailable, each instance keeps the limits alone', { skip }, () => {
   const it = together()
@@ -195,9 +193,8 @@ describe('The service with Redis', { skip }, () => {
     await using second = await startTestApp(env)
     for (const { url } of [first, second]) await register(url)
     for (let times = 0; times < 5; times++) {
-      for (const { url } of [first, second]) {
+      for (const { url } of [first, second])
         assert.equal((await tryLogin(url, 'ann@example.com', 'wrong password')).status, 401)
-      }
     }
     for (const { url } of [first, second]) assert.equal((await tryLogin(url)).status, 429)
     assert.equal(await metricOf(first, 'duet_redis_up'), 1)

@@ -89,9 +89,7 @@ function textOf(raw: string): string {
 }
 
 /** The secret in the link of a mail. */
-export function secretIn(text: string): string {
-  return /\/console#\/reset\/([\w-]{43})\n/.exec(text)?.[1] ?? ''
-}
+export const secretIn = (text: string): string => /\/console#\/reset\/([\w-]{43})\n/.exec(text)?.[1] ?? ''
 
 /** The secret in a mail to this address that a service without a mail server has written to its log. */
 export async function loggedSecret(logs: readonly LogLine[], email: string): Promise<string> {

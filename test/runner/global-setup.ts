@@ -37,9 +37,7 @@ export const groupsFolder = 'groups'
 const kept: readonly string[] = [groupsFolder, sqliteTemplate, postgresData]
 
 /** Chromium creates files and removes their names at once. If it ends between the two, such a name stays. */
-function isKept(name: string): boolean {
-  return kept.includes(name) || name.startsWith('.org.chromium.')
-}
+const isKept = (name: string): boolean => kept.includes(name) || name.startsWith('.org.chromium.')
 
 /** Processes that still run with this folder as their temporary one (they are killed), and files in the folders. */
 function leftBehind(folder: string, more: readonly string[]): readonly string[] {

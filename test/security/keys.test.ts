@@ -16,9 +16,7 @@ import { runDuet, serveDuet } from '../support/process.ts'
 import { SocketClient } from '../support/sockets.ts'
 import { waitUntil } from '../support/wait.ts'
 
-async function newKey(): Promise<JWK> {
-  return JSON.parse(await generateKeySet()).keys[0]
-}
+const newKey = async (): Promise<JWK> => JSON.parse(await generateKeySet()).keys[0]
 
 /** The message of an app that must not start. If it starts by mistake, it is stopped. */
 async function refusalOf(env: Environment): Promise<string> {

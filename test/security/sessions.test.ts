@@ -90,9 +90,8 @@ test('with credentials in the body the token is ignored, and without either the 
     const fresh = tokenIn(await send(app, 'POST /tokens', login, token))
     assert.equal(decodeJwt(fresh).auth_time, seconds(app.clock))
     assertRefusal(await send(app, 'POST /tokens', { ...login, password: 'wrong password' }, token), 401)
-    for (const half of [{ email: login.email }, { password }, { ...login, email: null }]) {
+    for (const half of [{ email: login.email }, { password }, { ...login, email: null }])
       assertRefusal(await send(app, 'POST /tokens', half, token), 400, 'Email and password required')
-    }
     for (const body of ['null', '[]', '"x"', '{']) assertRefusal(await renew(app, token, body), 400)
   }
   for (const body of [undefined, '', '{}']) assertRefusal(await renew(app, undefined, body), 400)

@@ -48,9 +48,7 @@ async function signed(
     .sign(key ?? (await importJWK(ourKey, 'EdDSA')), { crit: { 'urn:example:must': true } })
 }
 
-function encoded(value: object): string {
-  return Buffer.from(JSON.stringify(value)).toString('base64url')
-}
+const encoded = (value: object): string => Buffer.from(JSON.stringify(value)).toString('base64url')
 
 const parts = (token: string) => token.split('.') as [string, string, string]
 const attacker = await generateKeyPair('Ed25519', { extractable: true })
@@ -163,9 +161,8 @@ describe('Tokens of a user', () => {
 
   it('R-ERR-8: a missing token, or one in the query string or a cookie, gets 401 with a challenge without an error', async () => {
     const headers = { cookie: `token=${app.token}; Authorization=Bearer ${app.token}` }
-    for (const path of ['/users/me', '/api/users/me', `/users/me?access_token=${app.token}`]) {
+    for (const path of ['/users/me', '/api/users/me', `/users/me?access_token=${app.token}`])
       assertUnauthorized(await ask(app.url + path, { headers }), 'Authentication required', plainChallenge)
-    }
   })
 
   it('R-ERR-8: forged, foreign, broken and expired tokens are refused, also on the second try', async () => {
@@ -186,9 +183,8 @@ describe('Tokens of a user', () => {
       sendRaw(app.port, `GET /users/${app.id} HTTP/1.1\r\nHost: localhost\r\n${lines}\r\n`)
     const good = `Authorization: Bearer ${app.token}\r\n`
     assert.equal((await sendLines(good)).status, 200)
-    for (const lines of [good + good, `${good}Authorization: Bearer x\r\n`, 'Authorization: Bearer\r\n']) {
+    for (const lines of [good + good, `${good}Authorization: Bearer x\r\n`, 'Authorization: Bearer\r\n'])
       assertUnauthorized(await sendLines(lines), 'Invalid or expired token', invalidToken)
-    }
     // With another scheme the challenge contains no error: RFC 6750, section 3.1.
     const basic = `Basic ${Buffer.from(`ann@example.com:${password}`).toString('base64')}`
     const schemes = [`Token ${app.token}`, `Bearers ${app.token}`, `${basic}, Bearer ${app.token}`]
@@ -205,9 +201,8 @@ describe('Tokens of a user', () => {
     }
     assert.equal((await ask(`${app.url}/users/${app.id}`)).status, 200)
     const pages = ['/docs', '/docs/api', '/docs/graphql', '/docs/search.json', '/openapi.json']
-    for (const path of ['/health/live', '/health/ready', '/.well-known/jwks.json', '/metrics', ...pages]) {
+    for (const path of ['/health/live', '/health/ready', '/.well-known/jwks.json', '/metrics', ...pages])
       assert.equal((await ask(app.url + path, { headers })).status, 200, path)
-    }
     const login = (secret: string) => send(app, 'POST /tokens', { email: 'ann@example.com', password: secret }, 'bad')
     assert.equal((await login(password)).status, 200)
     assertUnauthorized(await login('wrong password'), 'Invalid email or password', /^Bearer\b/)

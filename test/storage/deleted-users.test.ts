@@ -215,9 +215,8 @@ function createUnlessLocked(client: pg.Client, author: IdentifiedUser): Promise<
   return created.catch(error => (error.code === '55P03' ? undefined : Promise.reject(error)))
 }
 
-function idOf(outcome: unknown): number {
-  return Array.isArray(outcome) ? Number(outcome[0]) : assert.fail(`not created: ${JSON.stringify(outcome)}`)
-}
+const idOf = (outcome: unknown): number =>
+  Array.isArray(outcome) ? Number(outcome[0]) : assert.fail(`not created: ${JSON.stringify(outcome)}`)
 
 async function eventsOf(client: pg.Client, postId: number): Promise<readonly string[]> {
   const { rows } = await client.query('select kind from outbox where post_id = $1 order by id', [postId])
@@ -260,9 +259,8 @@ function somebody(password: UserValues['password'] = null): UserValues {
   return { name: 'A', email: `${++people}@example.com`, ...profileOf(() => null), password, tokenVersion: 'm' }
 }
 
-function idIn(outcome: User | string | Rollback<string>): number {
-  return typeof outcome === 'object' && 'id' in outcome ? outcome.id : assert.fail(String(outcome))
-}
+const idIn = (outcome: User | string | Rollback<string>): number =>
+  typeof outcome === 'object' && 'id' in outcome ? outcome.id : assert.fail(String(outcome))
 
 describe('Assigned ids while users are deleted, on PostgreSQL', { skip: postgres.skip }, () => {
   const engine = shared(async () => (await postgres.create()).open(catalogue))

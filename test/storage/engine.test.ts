@@ -165,6 +165,5 @@ function contract(kind: EngineKind, notes: Notes): void {
   })
 }
 
-function isFault(error: unknown): boolean {
-  return error instanceof AppError && error.code === 'fault' && error.message === 'Internal server error'
-}
+const isFault = (error: unknown): boolean =>
+  error instanceof AppError && error.code === 'fault' && error.message === 'Internal server error'

@@ -184,9 +184,7 @@ async function assertLocks(planted: Planted, statistics: string): Promise<void> 
   }
 }
 
-function slotsIn(statement: string): number {
-  return Math.max(...[...statement.matchAll(/\$(\d)/g)].map(([, slot]) => Number(slot)))
-}
+const slotsIn = (statement: string) => Math.max(...[...statement.matchAll(/\$(\d)/g)].map(([, slot]) => Number(slot)))
 
 /** Whether a row of an index is skipped (`IfPos`) before its table row is read. */
 function skipsBeforeLooking(opcodes: readonly string[]): boolean {
@@ -255,9 +253,7 @@ interface Node {
   readonly Plans?: readonly Node[]
 }
 
-function nodesOf(root: Node): readonly Node[] {
-  return [root, ...(root.Plans ?? []).flatMap(nodesOf)]
-}
+const nodesOf = (root: Node): readonly Node[] => [root, ...(root.Plans ?? []).flatMap(nodesOf)]
 
 /** The statement of a selection, whose list gets its beginning. */
 function selecting(fieldsOf: (list: (relation: string, value: string) => SelectedList) => readonly SelectedField[]) {

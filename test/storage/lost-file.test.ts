@@ -92,9 +92,8 @@ async function assertRefused(app: TestApp, { status, body }: { status: number; b
   assert.deepEqual(JSON.parse(body), { error: 'Service temporarily unavailable. Try again later.' })
 }
 
-function linesAboutLoss({ logs }: TestApp): number {
-  return logs.filter(({ msg }) => String(msg).startsWith('The database file is lost')).length
-}
+const linesAboutLoss = ({ logs }: TestApp): number =>
+  logs.filter(({ msg }) => String(msg).startsWith('The database file is lost')).length
 
 /** A read can fail before the loss is noticed, and another one succeed after it. */
 async function waitUntilLost(app: TestApp): Promise<void> {

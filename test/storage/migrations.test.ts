@@ -123,9 +123,10 @@ function migration(version: number, script: string): Migration {
   return { version, name: 'for-a-test', script, checksum: `checksum of ${script}` }
 }
 
-function refusal(pattern: RegExp): (error: unknown) => boolean {
-  return error => error instanceof Error && pattern.test(error.message) && !error.message.includes('\n')
-}
+const refusal =
+  (pattern: RegExp): ((error: unknown) => boolean) =>
+  error =>
+    error instanceof Error && pattern.test(error.message) && !error.message.includes('\n')
 
 function loaded(files: Readonly<Record<string, string>>): readonly Migration[] {
   using folder = temporaryFolder()

@@ -38,9 +38,7 @@ describe('The PostgreSQL engine', { skip: postgres.skip }, () => {
   const database = shared(() => databaseWithNotes(postgres))
   beforeEach(() => executeOn(database.location, 'delete from notes'))
 
-  function open(options?: OpenOptions): Engine<typeof verbs> {
-    return database.open(catalogue, options)
-  }
+  const open = (options?: OpenOptions): Engine<typeof verbs> => database.open(catalogue, options)
 
   /** An engine, and a proxy between it and PostgreSQL. */
   async function throughProxy(t: TestContext, options?: OpenOptions) {

@@ -26,9 +26,8 @@ for (const kind of engineKinds) {
 }
 
 /** An event of this age in seconds, which is also the id of its post. */
-function insertEvent(age: number): Statement {
-  return sql`insert into outbox (kind, post_id, created_at) values ('post-added', ${age}, now_plus(${-age}))`
-}
+const insertEvent = (age: number): Statement =>
+  sql`insert into outbox (kind, post_id, created_at) values ('post-added', ${age}, now_plus(${-age}))`
 
 /** The mail is sent. */
 function insertReset(left: number): Statement {

@@ -108,13 +108,9 @@ const changePassword = (engine: Engine<typeof verbs>, id: number) =>
   engine.write('changeUser', id, { password: { hash: 'hash' }, tokenVersion: newTokenVersion() }, rights(anonymous))
 const deleteUser = (engine: Engine<typeof verbs>, id: number) => engine.write('deleteUser', id, anonymous)
 
-function rights(actor: Actor) {
-  return { actor, mayChangePassword: true, mayCreate: true }
-}
+const rights = (actor: Actor) => ({ actor, mayChangePassword: true, mayCreate: true })
 
-function userIn(actor: Actor): IdentifiedUser {
-  return actor.kind === 'user' ? actor : assert.fail()
-}
+const userIn = (actor: Actor): IdentifiedUser => (actor.kind === 'user' ? actor : assert.fail())
 
 async function createScene(engine: Engine<typeof verbs>): Promise<Scene> {
   const author = await createAdmin(engine)
@@ -146,18 +142,12 @@ function newUser() {
   return { name: 'Person', email, ...profileOf(() => null), password, tokenVersion: newTokenVersion() }
 }
 
-function newTokenVersion(): string {
-  return `version-${++numbers}`
-}
+const newTokenVersion = (): string => `version-${++numbers}`
 
 /** An id that the service has not assigned yet. */
-function newId(): number {
-  return 1_000_000 + ++numbers
-}
+const newId = (): number => 1_000_000 + ++numbers
 
-function newClaim(scope: string): Claim {
-  return { callerId: null, scope, key: `key-${++numbers}`, ttlSeconds: 60 }
-}
+const newClaim = (scope: string): Claim => ({ callerId: null, scope, key: `key-${++numbers}`, ttlSeconds: 60 })
 
 for (const kind of engineKinds) {
   test(`a write whose token is revoked while its password is being hashed is refused, and neither creates the user again nor changes the password, on ${kind.name}`, {

@@ -339,27 +339,17 @@ async function batches(t: TestContext, busyMs?: number) {
   return { database, connection, commit, keys: () => reader.run(sql`select key from notes order by key`).flat() }
 }
 
-function unavailable(...ids: readonly number[]) {
-  return ids.map(id => [id, 'unavailable'])
-}
+const unavailable = (...ids: readonly number[]) => ids.map(id => [id, 'unavailable'])
 
-function put(id: number): Job {
-  return job(id, 'put', `k${id}`, 'v')
-}
+const put = (id: number): Job => job(id, 'put', `k${id}`, 'v')
 
 /** A job that writes something and then throws. */
-function failing(id: number): Job {
-  return job(id, 'putThenFail', `k${id}`)
-}
+const failing = (id: number): Job => job(id, 'putThenFail', `k${id}`)
 
 /** A job that violates a foreign key which COMMIT checks, so that the verb itself succeeds. */
-function orphan(id: number): Job {
-  return job(id, 'run', [sql`insert into children (parent) values ('nobody')`])
-}
+const orphan = (id: number): Job => job(id, 'run', [sql`insert into children (parent) values ('nobody')`])
 
-function job(id: number, verb: keyof typeof testVerbs, ...args: unknown[]): Job {
-  return [id, verb, args as never[], 0]
-}
+const job = (id: number, verb: keyof typeof testVerbs, ...args: unknown[]): Job => [id, verb, args as never[], 0]
 
 /** The side of a serving thread, without a writer thread. */
 function writerAlone(t: TestContext) {
@@ -374,6 +364,5 @@ function writerAlone(t: TestContext) {
   return { writer, ports }
 }
 
-function isUnknown(error: unknown): boolean {
-  return isOutage(error) && /^The outcome is unknown\. /.test(String((error as Error).message))
-}
+const isUnknown = (error: unknown): boolean =>
+  isOutage(error) && /^The outcome is unknown\. /.test(String((error as Error).message))

@@ -15,14 +15,10 @@ function idIn(event: unknown): number {
   return Number(subject?.id)
 }
 
-function idsIn(received: readonly unknown[]): readonly unknown[] {
-  return received.map(event => (typeof event === 'string' ? event : idIn(event)))
-}
+const idsIn = (received: readonly unknown[]) => received.map(event => (typeof event === 'string' ? event : idIn(event)))
 
 /** Numbers from the first one to the last one. */
-function numbers(first: number, last: number): readonly number[] {
-  return Array.from({ length: last - first + 1 }, (_, index) => first + index)
-}
+const numbers = (first: number, last: number) => Array.from({ length: last - first + 1 }, (_, index) => first + index)
 
 /** A stage on which these posts were added, and the feed has read them. */
 async function stageAfter(count: number): Promise<FanOutStage> {
@@ -40,9 +36,8 @@ function slowDown({ store }: FanOutStage): void {
   }
 }
 
-function eventAt(stage: FanOutStage, position: number) {
-  return stage.log.events[position - 1] ?? assert.fail(`no event at ${position}`)
-}
+const eventAt = (stage: FanOutStage, position: number) =>
+  stage.log.events[position - 1] ?? assert.fail(`no event at ${position}`)
 
 const topics = [
   { query: posts, variables: {}, add: (id: number) => postAdded(id) },

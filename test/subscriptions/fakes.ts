@@ -229,14 +229,10 @@ export async function soon(condition: () => boolean): Promise<void> {
   }
 }
 
-export function postAdded(postId: number): EventContent {
-  return { kind: 'post-added', postId }
-}
+export const postAdded = (postId: number): EventContent => ({ kind: 'post-added', postId })
 
 export function commentAdded(postId: number, commentId: number): EventContent {
   return { kind: 'comment-added', postId, commentId }
 }
 
-export function postDeleted(postId: number): EventContent {
-  return { kind: 'post-deleted', postId }
-}
+export const postDeleted = (postId: number): EventContent => ({ kind: 'post-deleted', postId })

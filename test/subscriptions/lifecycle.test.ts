@@ -112,9 +112,8 @@ describe('The life of a socket', () => {
         const mutations = Array.from({ length: 20 }, () => client.begin(text))
         await deletion
         assert.equal((await client.closed).code, CloseCode.Forbidden)
-        for (const { errors } of mutations) {
+        for (const { errors } of mutations)
           assert.ok(errors === undefined || errors[0]?.extensions.code === 'UNAUTHENTICATED', JSON.stringify(errors))
-        }
         const { posts: left } = await read<{ posts: { content: string }[] }>(app, '{ posts(limit: 100) { content } }')
         assert.ok(!left.some(({ content }) => content === 'by nobody'))
       })
@@ -159,9 +158,8 @@ describe('The life of a socket', () => {
       using chatty = await SocketClient.open(app)
       using other = await SocketClient.connect(app)
       chatty.send({ type: 'ping' })
-      for (const client of [silent, chatty]) {
+      for (const client of [silent, chatty])
         assert.equal((await client.closed).code, CloseCode.ConnectionInitialisationTimeout)
-      }
       assert.ok(performance.now() - begun > 2_900)
       await other.read('{ __typename }')
     })
@@ -204,9 +202,8 @@ describe('The life of a socket', () => {
       socket.stream.pause()
       // 20 MiB: more than the buffers between the two ends hold.
       const contents = Array.from({ length: 4 }, (_, n) => `c${n}: content`).join(' ')
-      for (let n = 0; n < 10; n++) {
+      for (let n = 0; n < 10; n++)
         socket.say({ type: 'subscribe', id: String(n), payload: { query: `{ posts(limit: 8) { ${contents} } }` } })
-      }
       await waitUntil(async () => (await metricOf(app, 'duet_unsent_bytes')) > 2 ** 19)
       await waitUntil(async () => {
         socket.write(clientFrame('', { opcode: opcodes.pong }))

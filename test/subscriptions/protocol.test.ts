@@ -206,9 +206,8 @@ describe('graphql-transport-ws', () => {
       await client.until(() => client.messages.length > 0)
       assert.deepEqual(client.messages, [{ type: 'pong', payload }])
     }
-    for (const payload of [payloadOf(1025, 'x'), payloadOf(1026, 'é'), payloadOf(200_000, 'x')]) {
+    for (const payload of [payloadOf(1025, 'x'), payloadOf(1026, 'é'), payloadOf(200_000, 'x')])
       assert.equal(await closedFor({ type: 'ping', payload }), 4400)
-    }
   })
 
   it('messages of more than 500 values are refused with 4400 before they are parsed', async () => {
@@ -235,9 +234,8 @@ describe('graphql-transport-ws', () => {
     const id = await newPost('for 99')
     const more = await client.begin(posts).listening(newPost)
     const last = await newPost('for 100')
-    for (const operation of [...all.slice(1), more]) {
+    for (const operation of [...all.slice(1), more])
       await operation.until(events => JSON.stringify(events.at(-1)) === JSON.stringify({ postAdded: { id: last } }))
-    }
     assert.deepEqual(all[0]?.events, [])
     assert.deepEqual(all[1]?.events[0], { postAdded: { id } })
     await client.close()
@@ -267,9 +265,8 @@ describe('graphql-transport-ws', () => {
       mock.timers.tick(20_000)
       await waitUntil(() => alive.pings === 2 && pings() === 2)
       // Pongs that do not answer the latest ping: empty, with the bytes of an earlier ping, or with other bytes.
-      for (const payload of ['', first.payload, Buffer.alloc(8)]) {
+      for (const payload of ['', first.payload, Buffer.alloc(8)])
         dead.write(clientFrame(payload, { opcode: opcodes.pong }))
-      }
       dead.say({ type: 'ping' })
       await waitUntil(() => dead.frames.filter(({ payload }) => payload.includes('pong')).length === 2)
       await alive.read('{ __typename }') // its pong was read before this answer

@@ -173,6 +173,5 @@ async function connectWithPosition(app: { readonly url: string }) {
   return { client, position: position ?? assert.fail('no position') }
 }
 
-function positionOf({ positions }: Operation, index: number): number {
-  return placeFromText(positions[index])?.position ?? assert.fail()
-}
+const positionOf = ({ positions }: Operation, index: number): number =>
+  placeFromText(positions[index])?.position ?? assert.fail()

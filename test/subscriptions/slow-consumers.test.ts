@@ -96,9 +96,8 @@ test(`F12: subscribers that stop reading are closed, and ${healthyOnes} others m
   }
   await waitUntil(() => healthy.every(({ ids }) => ids.length >= events))
   const took = performance.now() - begun
-  for (const each of healthy) {
+  for (const each of healthy)
     assert.deepEqual([each.ids.length, each.isWhole, each.closeCode], [events, true, undefined])
-  }
   // So far the slow subscribers have read nothing, and no other subscriber waited for them.
   assert.equal(await metricOf(served, 'duet_subscriptions'), healthyOnes)
   const closed = await metricOf(served, 'duet_sockets_closed_slow_total')

@@ -23,9 +23,8 @@ describe('A WebSocket request', () => {
   it('is refused with 403 for pages of origins that are not allowed', async () => {
     const allowed = ['https://app.example.com', 'https://b.example.com']
     await using app = await startTestApp({ ...unlimited, CORS_ORIGINS: allowed.join() })
-    for (const origin of [...allowed, undefined]) {
+    for (const origin of [...allowed, undefined])
       assert.equal((await answerTo(app.port, upgradeLines({ Origin: origin }))).status, 101, origin)
-    }
     const { host, origin: own } = new URL(app.url) // that of the service's own pages
     assert.equal((await answerTo(app.port, upgradeLines({ Host: host, Origin: own }))).status, 101)
     for (const origin of ['http://app.example.com', 'null', '', 'https://app.example.com.x'])
@@ -48,9 +47,8 @@ describe('A WebSocket request', () => {
   })
 
   it('gets the usual answer on every other path, and the connection is closed', async () => {
-    for (const path of ['/nothing', '/graphql/', '/api/graphql', '/graphqlx']) {
+    for (const path of ['/nothing', '/graphql/', '/api/graphql', '/graphqlx'])
       assertRefusal(await answerTo(app.port, upgradeLines({}, path)), 404, 'Not found')
-    }
     assertRefusal(await answerTo(app.port, upgradeLines({}, '/users/999999')), 404, 'User not found')
     assertRefusal(await answerTo(app.port, upgradeLines({ Authorization: 'Bearer nonsense' }, '/users')), 401)
     for (const path of ['/', '/users', '/health/live', '/metrics', '/openapi.json']) {

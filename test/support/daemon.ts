@@ -48,9 +48,8 @@ export class Daemon implements AsyncDisposable {
     this.port = port
     this.#folder = mkdtempSync(join(tmpdir(), `duet-${options.program}-`))
     const user = serverUser()
-    for (const [name, text] of Object.entries(options.files?.(this.#folder, port) ?? {})) {
+    for (const [name, text] of Object.entries(options.files?.(this.#folder, port) ?? {}))
       writeFileSync(join(this.#folder, name), text)
-    }
     if (user !== undefined) chownSync(this.#folder, user.uid, user.gid)
   }
 

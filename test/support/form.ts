@@ -4,9 +4,7 @@ const form = process.env.DUET_TEST_FULL ? 'full' : process.env.DUET_TEST_QUICK ?
 export const isQuick = form === 'quick'
 
 /** Selects the short or the long form of a test of crashes, races or random input. The short form runs by default. */
-export function inForm<Value>(short: Value, long: Value): Value {
-  return form === 'full' ? long : short
-}
+export const inForm = <Value>(short: Value, long: Value): Value => (form === 'full' ? long : short)
 
 /** The number of serving threads in tests that are not about threads: the option `--threads` of `test/run.ts`. */
 export const testThreads = process.env.DUET_TEST_THREADS ?? '1'
@@ -15,9 +13,7 @@ export const testThreads = process.env.DUET_TEST_THREADS ?? '1'
 export const onlyOneThread = testThreads !== '1' && 'is about one thread'
 
 /** The number of runs with random input. */
-export function runs(usual: number, full: number): number {
-  return form === 'quick' ? Math.ceil(usual / 5) : inForm(usual, full)
-}
+export const runs = (usual: number, full: number) => (form === 'quick' ? Math.ceil(usual / 5) : inForm(usual, full))
 
 /** The reason to skip a test outside of a full run. */
 export const onlyInFull = form === 'full' ? false : 'a long form, for `npm run test:full`'

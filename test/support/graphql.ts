@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict'
 import type { Engine } from '../../src/storage/engine.ts'
-import type { Row } from '../../src/storage/sql.ts'
 import type { Verbs } from '../../src/storage/verb.ts'
 import { ask, type RawResponse, type Served } from './http.ts'
 
@@ -93,11 +92,8 @@ export function assertRefused(response: RawResponse, status: number, code: strin
 }
 
 /** The rows of a statement, read directly from the database of an app. */
-export function rowsOf<V extends Verbs>(engine: Engine<V>, text: string): Promise<readonly Row[]> {
-  return engine.read({ text, values: [] })
-}
+export const rowsOf = <V extends Verbs>(engine: Engine<V>, text: string) => engine.read({ text, values: [] })
 
 /** Joins this many texts. */
-export function repeat(count: number, text: (index: number) => string, separator = ' '): string {
-  return Array.from({ length: count }, (_, index) => text(index)).join(separator)
-}
+export const repeat = (count: number, text: (index: number) => string, separator = ' '): string =>
+  Array.from({ length: count }, (_, index) => text(index)).join(separator)

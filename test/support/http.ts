@@ -117,9 +117,8 @@ export interface Asked {
  * An ordinary request, in the shape of the raw ones. `fetch` would take three times as much CPU, and the tests send many
  * thousands of requests.
  */
-export function ask(url: string, asked: Asked = {}): Promise<RawResponse> {
-  return within(askNow(url, asked), `an answer to ${asked.method ?? 'GET'} ${url.slice(0, 200)}`)
-}
+export const ask = (url: string, asked: Asked = {}): Promise<RawResponse> =>
+  within(askNow(url, asked), `an answer to ${asked.method ?? 'GET'} ${url.slice(0, 200)}`)
 
 async function askNow(url: string, { method = 'GET', headers, body, localAddress, ca }: Asked): Promise<RawResponse> {
   const all = {
@@ -152,9 +151,8 @@ export async function askByFetch(url: string, init: RequestInit = {}): Promise<R
   return { status: response.status, headers: new Map(response.headers), body: await response.text() }
 }
 
-export function postJson(url: string, body: string | Uint8Array, type = 'application/json'): Promise<RawResponse> {
-  return ask(url, { method: 'POST', headers: { 'content-type': type }, body })
-}
+export const postJson = (url: string, body: string | Uint8Array, type = 'application/json'): Promise<RawResponse> =>
+  ask(url, { method: 'POST', headers: { 'content-type': type }, body })
 
 /** Whether nobody listens on this port. */
 export async function isRefused(port: number): Promise<boolean> {

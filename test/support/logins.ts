@@ -8,21 +8,16 @@ import { createUser, logIn } from './rest.ts'
 export const password = 'correct horse battery'
 
 /** Creates a user with a password, and returns the id. */
-export async function register(url: string, email = 'ann@example.com'): Promise<number> {
-  return (await createUser({ url }, { email, password })).id
-}
+export const register = async (url: string, email = 'ann@example.com'): Promise<number> =>
+  (await createUser({ url }, { email, password })).id
 
-export async function tryLogin(url: string, email = 'ann@example.com', secret = password): Promise<RawResponse> {
-  return await postJson(`${url}/tokens`, JSON.stringify({ email, password: secret }))
-}
+export const tryLogin = async (url: string, email = 'ann@example.com', secret = password): Promise<RawResponse> =>
+  await postJson(`${url}/tokens`, JSON.stringify({ email, password: secret }))
 
-export function tokenOf(url: string, email = 'ann@example.com', secret = password): Promise<string> {
-  return logIn({ url }, email, secret)
-}
+export const tokenOf = (url: string, email = 'ann@example.com', secret = password) => logIn({ url }, email, secret)
 
-export async function askAs(token: string, url: string, asked: Asked = {}): Promise<RawResponse> {
-  return await ask(url, { ...asked, headers: { ...asked.headers, authorization: `Bearer ${token}` } })
-}
+export const askAs = async (token: string, url: string, asked: Asked = {}): Promise<RawResponse> =>
+  await ask(url, { ...asked, headers: { ...asked.headers, authorization: `Bearer ${token}` } })
 
 /** Whether the service still accepts the token. */
 export async function isValid(token: string, url: string): Promise<boolean> {

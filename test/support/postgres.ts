@@ -143,9 +143,7 @@ export function postgresMissing(): string | undefined {
 }
 
 /** The path of one of PostgreSQL's programs. */
-export function program(name: string): string {
-  return join(programFolder() ?? '', name)
-}
+export const program = (name: string): string => join(programFolder() ?? '', name)
 
 function programFolder(): string | undefined {
   const root = '/usr/lib/postgresql'

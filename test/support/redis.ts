@@ -46,6 +46,4 @@ const databasesAtOnce = 50
 const mostDatabases = 10_000
 
 /** The reason to skip tests with Redis, if there is one. */
-export function redisMissing(): string | undefined {
-  return programMissing('redis-server')
-}
+export const redisMissing = (): string | undefined => programMissing('redis-server')

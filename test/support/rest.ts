@@ -26,9 +26,8 @@ export interface PaymentBody {
 }
 
 /** One request, in a short form: `send(app, 'PUT /users/1', { name, email }, token)`. */
-export function send(app: Served, line: string, body?: unknown, token?: string): Promise<RawResponse> {
-  return sendText(app, line, body === undefined ? undefined : JSON.stringify(body), token)
-}
+export const send = (app: Served, line: string, body?: unknown, token?: string): Promise<RawResponse> =>
+  sendText(app, line, body === undefined ? undefined : JSON.stringify(body), token)
 
 /** Sends a body that `JSON.stringify` cannot produce. */
 export function sendText(app: Served, line: string, text?: string, token?: string, own: Headers = {}) {
@@ -44,9 +43,8 @@ export function sendText(app: Served, line: string, text?: string, token?: strin
 type Headers = Readonly<Record<string, string>>
 
 /** Sends this many requests at once; each gets its index. */
-export function atOnce<Answer>(count: number, request: (index: number) => Promise<Answer>): Promise<Answer[]> {
-  return Promise.all(Array.from({ length: count }, (_, index) => request(index)))
-}
+export const atOnce = <Answer>(count: number, request: (index: number) => Promise<Answer>): Promise<Answer[]> =>
+  Promise.all(Array.from({ length: count }, (_, index) => request(index)))
 
 /** The number of answers with each status. */
 export function tally(answers: readonly RawResponse[]): Readonly<Record<number, number>> {
@@ -63,9 +61,8 @@ export function bodyOf<Body = UserBody>(response: RawResponse, status = 200): Bo
 }
 
 /** Creates a user; only the fields that matter to the test are needed. */
-export async function createUser(app: Served, values: object = {}): Promise<UserBody> {
-  return bodyOf(await send(app, 'POST /users', { ...somebody(), ...values }), 201)
-}
+export const createUser = async (app: Served, values: object = {}): Promise<UserBody> =>
+  bodyOf(await send(app, 'POST /users', { ...somebody(), ...values }), 201)
 
 let people = 0
 
@@ -75,9 +72,8 @@ export function somebody(): { name: string; email: string } {
   return { name: `Person ${number}`, email: `person-${number}@example.com` }
 }
 
-export async function logIn(app: Served, email: string, password: string): Promise<string> {
-  return bodyOf<{ token: string }>(await send(app, 'POST /tokens', { email, password })).token
-}
+export const logIn = async (app: Served, email: string, password: string): Promise<string> =>
+  bodyOf<{ token: string }>(await send(app, 'POST /tokens', { email, password })).token
 
 export type Member = UserBody & { readonly token: string }
 
@@ -100,9 +96,8 @@ export function someItems(): readonly { name: string; quantity: number; price: n
 let orders = 0
 
 /** A new, unpaid order of this user. */
-export async function createOrder(app: Served, userId: number, items: object = someItems(), token?: string) {
-  return bodyOf<OrderBody>(await send(app, `POST /users/${userId}/orders`, { items }, token), 201)
-}
+export const createOrder = async (app: Served, userId: number, items: object = someItems(), token?: string) =>
+  bodyOf<OrderBody>(await send(app, `POST /users/${userId}/orders`, { items }, token), 201)
 
 /** Pays an order, with a key or without one. */
 export function payOrder(
@@ -123,20 +118,15 @@ export function paymentLinkOf({ headers }: RawResponse): string {
 }
 
 /** `POST /payments`. */
-export function pay(app: Served, key: string, body: unknown = { amount: 5 }, token?: string): Promise<RawResponse> {
-  return sendText(app, 'POST /payments', JSON.stringify(body), token, keyHeader(key))
-}
+export const pay = (app: Served, key: string, body: unknown = { amount: 5 }, token?: string): Promise<RawResponse> =>
+  sendText(app, 'POST /payments', JSON.stringify(body), token, keyHeader(key))
 
-export function keyHeader(key: string): { 'idempotency-key': string } {
-  return { 'idempotency-key': key }
-}
+export const keyHeader = (key: string): { 'idempotency-key': string } => ({ 'idempotency-key': key })
 
 let keys = 0
 
 /** A key that is unique in this process. */
-export function newKey(): string {
-  return `key-${++keys}`
-}
+export const newKey = (): string => `key-${++keys}`
 
 export function wasReplayed({ headers }: RawResponse): boolean {
   const header = headers.get('idempotent-replayed')

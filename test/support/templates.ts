@@ -20,9 +20,7 @@ export async function createTemplates(folder: string, server: PostgresServer | u
 }
 
 /** The path of the SQLite template. */
-export function sqliteTemplatePath(): string {
-  return required('DUET_TEST_SQLITE')
-}
+export const sqliteTemplatePath = (): string => required('DUET_TEST_SQLITE')
 
 /** A new database on the server of the run: with the whole schema, or empty. */
 export async function newPostgresDatabase(contents: 'schema' | 'nothing'): Promise<string> {
@@ -39,9 +37,8 @@ export async function dropPostgresDatabase(url: string): Promise<void> {
 
 let databases = 0
 
-export function migrationsOf(kind: 'sqlite' | 'postgres'): readonly Migration[] {
-  return loadMigrations(join(import.meta.dirname, '..', '..', 'migrations', kind))
-}
+export const migrationsOf = (kind: 'sqlite' | 'postgres'): readonly Migration[] =>
+  loadMigrations(join(import.meta.dirname, '..', '..', 'migrations', kind))
 
 /** Runs statements on a PostgreSQL database. */
 export async function executeOn(url: string, statement: string): Promise<void> {
@@ -54,9 +51,7 @@ export async function executeOn(url: string, statement: string): Promise<void> {
   }
 }
 
-function databaseOn(server: string, name: string): string {
-  return server.replace(/postgres$/, name)
-}
+const databaseOn = (server: string, name: string): string => server.replace(/postgres$/, name)
 
 function required(name: string): string {
   const value = process.env[name]

@@ -23,9 +23,8 @@ import { waitUntil, within } from '../support/wait.ts'
 
 const two = { THREADS: '2', RATE_LIMIT_MAX: '0', LOGIN_LIMIT_MAX: '0' }
 
-function servedBy(logs: readonly Readonly<Record<string, unknown>>[]): Set<unknown> {
-  return new Set(logs.filter(({ msg }) => msg === 'answered').map(({ thread }) => thread))
-}
+const servedBy = (logs: readonly Readonly<Record<string, unknown>>[]): Set<unknown> =>
+  new Set(logs.filter(({ msg }) => msg === 'answered').map(({ thread }) => thread))
 
 describe('Two threads', () => {
   const workers: Worker[] = []

@@ -211,9 +211,7 @@ function attributesIn(pairs: readonly Buffer[]): Record<string, unknown> {
 }
 
 /** The value of a field, or zeros if it is missing. */
-function only(message: Buffer, field: number): Buffer {
-  return all(message, field)[0] ?? Buffer.alloc(0)
-}
+const only = (message: Buffer, field: number): Buffer => all(message, field)[0] ?? Buffer.alloc(0)
 
 /** The values of a field of a message, each as its bytes. */
 function all(message: Buffer, field: number): Buffer[] {
