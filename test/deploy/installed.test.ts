@@ -68,9 +68,7 @@ test('the service and a command from any folder read the same settings, whatever
   const ended = once(service, 'exit')
   try {
     let log = ''
-    service.stdout.setEncoding('utf8').on('data', text => {
-      log += text
-    })
+    service.stdout.setEncoding('utf8').on('data', text => (log += text))
     const address = () => /"Listening at (http:[^ ,"]+)/.exec(log)?.[1]
     await waitUntil(() => address() !== undefined || service.exitCode !== null)
     const metrics = await ask(`${address()}/metrics`, { headers: { authorization: `Bearer ${token}` } })

@@ -331,9 +331,7 @@ describe('The feed', () => {
     stage.log.gate = promise
     await stage.write(9)
     let disposed = false
-    const disposal = feed[Symbol.asyncDispose]().then(() => {
-      disposed = true
-    })
+    const disposal = feed[Symbol.asyncDispose]().then(() => (disposed = true))
     stage.bus.notify()
     await settle()
     assert.equal(disposed, false)

@@ -50,9 +50,7 @@ async function lockOrder({ location }: TestDatabase, orderId: number) {
       lock.most = Math.max(lock.most, Number((await watcher.query(waiting)).rows[0].waiting))
     },
     release: () => holder.query('rollback'),
-    [Symbol.asyncDispose]: async () => {
-      await Promise.all([holder.end(), watcher.end()])
-    },
+    [Symbol.asyncDispose]: async () => void (await Promise.all([holder.end(), watcher.end()])),
   }
   return lock
 }

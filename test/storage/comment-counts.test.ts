@@ -114,9 +114,7 @@ test('a mutation on PostgreSQL that changes the same rows several times does not
     isOver = (await mutation.advance(statements)) !== undefined
     let isDeleted = false
     const deletion = Transaction.run(deleting, verbs.deleteUser(statements % 2 === 0 ? 4 : 1, anonymous))
-    const end = deletion.finally(() => {
-      isDeleted = true
-    })
+    const end = deletion.finally(() => (isDeleted = true))
     await waitUntil(async () => isDeleted || (await isWaiting(deleting, watching)))
     if (!isOver) await outcomeOf(() => mutation.finish())
     await changing.query('commit')

@@ -143,9 +143,7 @@ function contract(kind: EngineKind, notes: Notes): void {
 
   it('notifies its observer of reads, writes and commits', async () => {
     const seen = { reads: 0, writes: 0, committed: 0 }
-    const commit = (verbs: number) => {
-      seen.committed += verbs
-    }
+    const commit = (verbs: number) => (seen.committed += verbs)
     const observer = { read: () => void seen.reads++, write: () => void seen.writes++, commit }
     await using engine = notes.database.open(catalogue, { observer })
     await Promise.all([engine.read(sql`select 1`), engine.read(sql`select 1`), engine.read(sql`select 2`)])

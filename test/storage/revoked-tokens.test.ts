@@ -44,16 +44,10 @@ const attempts: Attempts = {
     'replace a user': (actor, { userId }) => [userId, newUser(), rights(actor)],
     'create a user under a chosen id': actor => [newId(), newUser(), rights(actor)],
   },
-  changeUser: {
-    'change a user': (actor, { userId }) => [userId, { name: 'Changed' }, rights(actor)],
-  },
-  changeRole: {
-    'change a role': (actor, { userId }) => [userIn(actor), userId, 'member', newTokenVersion()],
-  },
+  changeUser: { 'change a user': (actor, { userId }) => [userId, { name: 'Changed' }, rights(actor)] },
+  changeRole: { 'change a role': (actor, { userId }) => [userIn(actor), userId, 'member', newTokenVersion()] },
   deleteUser: { 'delete a user': (actor, { userId }) => [userId, actor] },
-  createOrder: {
-    'create an order': (actor, { userId }) => [userId, [{ name: 'Gear', quantity: 1, price: 7 }], actor],
-  },
+  createOrder: { 'create an order': (actor, { userId }) => [userId, [{ name: 'Gear', quantity: 1, price: 7 }], actor] },
   cancelOrder: { 'cancel an order': (actor, { orderId }) => [orderId, actor, 'everyone'] },
   pay: {
     'make a payment': actor => [actor, { cents: 500 }, newClaim('/payments')],

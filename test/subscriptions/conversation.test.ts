@@ -349,9 +349,7 @@ describe('Sockets', () => {
     for (let round = 0; round < 2; round++) {
       stream.write('x')
       let isRead = false
-      socket.ready()?.then(() => {
-        isRead = true
-      })
+      socket.ready()?.then(() => (isRead = true))
       await turn()
       assert.ok(!isRead)
       await stream.drain()

@@ -33,9 +33,7 @@ describe('The life of a socket', () => {
     describe(`Its user, on ${kind.name}`, { skip: kind.skip }, () => {
       const app = shared(() => startTestAppOn(kind, unlimited))
       let ann: Member
-      before(async () => {
-        ann = await createMember(app)
-      })
+      before(async () => (ann = await createMember(app)))
 
       it('a socket has the user of the token in its first message or its request, and is anonymous without a token', async () => {
         for (const payload of [{ Authorization: `Bearer ${ann.token}` }, { authorization: `bearer ${ann.token}` }]) {

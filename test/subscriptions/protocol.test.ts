@@ -29,9 +29,7 @@ const pingOf = (depth: number) => `{"type":"ping","payload":{"a":${nested(depth 
 describe('graphql-transport-ws', () => {
   const app = shared(() => startTestApp({ RATE_LIMIT_MAX: '0' }))
   let token: string
-  before(async () => {
-    token = (await createMember(app)).token
-  })
+  before(async () => (token = (await createMember(app)).token))
 
   const newPost = async (text: string): Promise<string> => {
     using client = await SocketClient.connect(app, { token })

@@ -186,9 +186,7 @@ describe('The same operation by POST, by GET and over a socket', () => {
 describe('Subscriptions have the limits of all operations', () => {
   const app = shared(() => startTestApp({ RATE_LIMIT_MAX: '0', ACCESS_POLICY: 'enforced', DEMO_DATA: 'true' }))
   let token: string
-  before(async () => {
-    token = (await createMember(app)).token
-  })
+  before(async () => (token = (await createMember(app)).token))
 
   it('an admin gets the e-mails of others, of what was added and of what was changed', async () => {
     using client = await SocketClient.connect(app, { token: await logIn(app, 'ada@example.com', 'demo-password') })

@@ -63,9 +63,7 @@ export class Daemon implements AsyncDisposable {
       stdio: ['ignore', 'ignore', 'pipe'],
     })
     let printed = ''
-    daemon.stderr?.setEncoding('utf8').on('data', text => {
-      printed += text
-    })
+    daemon.stderr?.setEncoding('utf8').on('data', text => (printed += text))
     this.#process = daemon
     await waitUntil(async () => {
       if (daemon.exitCode !== null) throw new Error(`${program} did not start: ${printed}`)

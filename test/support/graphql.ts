@@ -33,10 +33,7 @@ export function get(app: Served, parameters: Headers, { token, accept }: Asked =
 }
 
 function headersOf(token: string | undefined, accept: string | undefined): Headers {
-  return {
-    ...(token !== undefined && { authorization: `Bearer ${token}` }),
-    ...(accept !== undefined && { accept }),
-  }
+  return { ...(token !== undefined && { authorization: `Bearer ${token}` }), ...(accept !== undefined && { accept }) }
 }
 
 /** The data of an answer that must be successful and contain only data. */

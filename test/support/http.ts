@@ -33,9 +33,7 @@ export class RawConnection implements Disposable {
       socket.emit('news')
     })
     // A server that refuses a body may close while the client still sends. The answer before that counts.
-    socket.on('error', () => {
-      this.wasReset = true
-    })
+    socket.on('error', () => (this.wasReset = true))
     for (const event of ['end', 'close']) socket.on(event, () => socket.emit('news'))
   }
 

@@ -49,9 +49,7 @@ export class DuetProcess implements AsyncDisposable {
     })
     this.child.stdin?.end(input)
     for (const name of ['stdout', 'stderr'] as const) {
-      this.child[name]?.setEncoding('utf8').on('data', text => {
-        this[name] += text
-      })
+      this.child[name]?.setEncoding('utf8').on('data', text => (this[name] += text))
     }
     this.#exit = once(this.child, 'close').then(([code]) => code)
   }

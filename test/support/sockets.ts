@@ -71,9 +71,7 @@ export class SocketClient implements Disposable {
   private constructor(websocket: WebSocket) {
     this.websocket = websocket
     websocket.on('message', data => this.#hear(JSON.parse(String(data))))
-    websocket.on('ping', () => {
-      this.pings++
-    })
+    websocket.on('ping', () => this.pings++)
     websocket.on('error', () => {}) // followed by `close`
     websocket.on('close', (code, reason) => {
       this.#closed = { code, reason: String(reason) }
@@ -310,9 +308,7 @@ export class RawSocket implements Disposable {
     stream.on('data', data => this.#take(data))
     stream.on('error', () => {})
     for (const event of ['end', 'close']) {
-      stream.on(event, () => {
-        this.isEnded = true
-      })
+      stream.on(event, () => (this.isEnded = true))
     }
   }
 

@@ -54,9 +54,7 @@ export async function atEachTurn(count: () => number, work: () => Promise<unknow
   const watching = (async () => {
     for (; !isOver; counts.add(count())) await turn()
   })()
-  await work().finally(() => {
-    isOver = true
-  })
+  await work().finally(() => (isOver = true))
   await watching
   return [...counts].filter(count => count > 0)
 }
