@@ -89,9 +89,8 @@ test('F4: a connection to PostgreSQL that is cut around COMMIT leaves one paymen
   await using proxy = await Wire.to(new URL(database.location))
   await using instance = await startServer(behind(proxy, database))
   const history = new History()
-  const cuts = inForm(12, 300)
   for (const moment of ['cut before', 'cut after', 'cut long before'] as const) {
-    const done = cutSomeCommits(proxy, moment, cuts)
+    const done = cutSomeCommits(proxy, moment, inForm(12, 300))
     await runWorkers(payers, async () => {
       while (!done()) await attempt(history, instance.url, history.intend())
     })

@@ -69,8 +69,7 @@ async function serveOthersMeanwhile(
       const started = performance.now()
       const paid = await attempt(history, url, history.intend())
       slowest = Math.max(slowest, performance.now() - started)
-      const read = await ask(url + paid?.headers.get('location'))
-      statuses.push(paid?.status, read.status)
+      statuses.push(paid?.status, (await ask(url + paid?.headers.get('location'))).status)
     }
   })
   while (lock.most === 0 || (await metricOf({ url }, 'duet_http_requests_in_flight')) < 500) await lock.look()

@@ -61,10 +61,9 @@ test('F2: one of two servers on PostgreSQL that is killed does not affect its cl
   for (let round = 0; round < rounds; round++) {
     await using instance = await Instance.start(database)
     const toKill = history.acknowledged + 100 + Math.floor(Math.random() * 200)
-    const toEnd = toKill + 150
     // Half of the payers use the server that is killed; without an answer, they repeat the request at the other one.
     await runWorkers(payers, async worker => {
-      while (history.acknowledged < toEnd) {
+      while (history.acknowledged < toKill + 150) {
         const intent = history.intend()
         const url = worker % 2 === 0 && instance.runs ? instance.url : other.url
         if ((await attempt(history, url, intent)) === undefined) await payUntilAnswered(history, other.url, intent)
@@ -85,8 +84,7 @@ test('F3: PostgreSQL that is killed and restarted while clients pay loses no ack
   await using server = await PostgresServer.start()
   const database = postgresAt(server.url)
   // The long form measures the times that operators see.
-  const env = { ...generous, ...inForm({}, { DATABASE_TIMEOUT_MS: '1200' }) }
-  await using instance = await startServer(database, env)
+  await using instance = await startServer(database, { ...generous, ...inForm({}, { DATABASE_TIMEOUT_MS: '1200' }) })
   const history = new History()
   const kills = inForm(['SIGQUIT'] as const, ['SIGQUIT', 'SIGINT', 'SIGQUIT', 'SIGINT', 'SIGQUIT', 'SIGQUIT'] as const)
   const refusals: { readonly status: number | undefined; readonly ms: number }[] = []

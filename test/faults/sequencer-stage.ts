@@ -78,8 +78,7 @@ export async function startStage(server: PostgresServer, isFirstPooled: boolean,
     return (await client.query({ text, rowMode: 'array' })).rows
   }
   const isLocked = async () => {
-    const state = await rowsOf('select position from event_head for update nowait').catch(({ code }) => code)
-    return state === '55P03'
+    return (await rowsOf('select position from event_head for update nowait').catch(({ code }) => code)) === '55P03'
   }
 
   /** Kills an instance between the statements of its sequencer and their COMMIT, and starts it again. */

@@ -189,8 +189,7 @@ describe('Limits in Redis', { skip: redis.skip }, () => {
   })
 
   it('start again if the remaining time is longer than a window that was made shorter', async () => {
-    const url = await newRedisDatabase()
-    using limits = await openLimits(url)
+    using limits = await openLimits(await newRedisDatabase())
     await limits.limiter('x', 1, hour).take('a')
     const shorter = limits.limiter('x', 1, 60_000)
     assert.deepEqual(await shorter.take('a'), { allowed: true, excess: 0, remaining: 0, resetSeconds: 60 })

@@ -48,14 +48,12 @@ test('a SQLite file that is damaged in the middle makes the request that reads t
   await using database = await sqlite.create()
   {
     await using engine = database.open(catalogue)
-    const long = 'x'.repeat(60_000)
-    const post = sql`insert into posts (author_id, title, content) values (1, 'Title', ${long})`
+    const post = sql`insert into posts (author_id, title, content) values (1, 'Title', ${'x'.repeat(60_000)})`
     await engine.write('run', [user(1, 'Ann'), ...Array.from({ length: 50 }, () => post)])
   }
   await using app = await startTestAppOn({ ...sqlite, create: async () => database })
   const file = openSync(database.location, 'r+')
-  const size = statSync(database.location).size
-  writeSync(file, Buffer.alloc(Math.floor(size / 2), 0xa5), 0, undefined, 8192)
+  writeSync(file, Buffer.alloc(Math.floor(statSync(database.location).size / 2), 0xa5), 0, undefined, 8192)
   // `file` stays open for now: closing any descriptor of the file would release the locks of this process.
   const asked = await query(app, '{ posts(limit: 50) { content } }')
   assert.equal(asked.status, 503, asked.body)

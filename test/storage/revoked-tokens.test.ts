@@ -103,7 +103,6 @@ const changePassword = (engine: Engine<typeof verbs>, id: number) =>
 const deleteUser = (engine: Engine<typeof verbs>, id: number) => engine.write('deleteUser', id, anonymous)
 
 const rights = (actor: Actor) => ({ actor, mayChangePassword: true, mayCreate: true })
-
 const userIn = (actor: Actor): IdentifiedUser => (actor.kind === 'user' ? actor : assert.fail())
 
 async function createScene(engine: Engine<typeof verbs>): Promise<Scene> {

@@ -96,7 +96,6 @@ for (const kind of engineKinds) {
 
 function isConstraintFault(error: unknown): boolean {
   assert.ok(error instanceof AppError && error.code === 'fault', String(error))
-  const detail = String((error.cause as Error).message)
-  assert.match(detail, /constraint|PostgreSQL 23|PostgreSQL 22003/i)
+  assert.match(String((error.cause as Error).message), /constraint|PostgreSQL 23|PostgreSQL 22003/i)
   return true
 }

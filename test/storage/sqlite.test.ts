@@ -340,7 +340,6 @@ async function batches(t: TestContext, busyMs?: number) {
 }
 
 const unavailable = (...ids: readonly number[]) => ids.map(id => [id, 'unavailable'])
-
 const put = (id: number): Job => job(id, 'put', `k${id}`, 'v')
 
 /** A job that writes something and then throws. */

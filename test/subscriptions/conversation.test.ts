@@ -252,12 +252,8 @@ describe('An internal error in the work for a socket', () => {
   })
 
   it('closes it with 1011, and no other: a message, a ping, a pong', async () => {
-    const frames = [
-      clientFrame('{"type":"ping"}'),
-      clientFrame('x', { opcode: opcodes.ping }),
-      clientFrame('x', { opcode: opcodes.pong }),
-    ]
-    for (const frame of frames) {
+    const controls = [opcodes.ping, opcodes.pong].map(opcode => clientFrame('x', { opcode }))
+    for (const frame of [clientFrame('{"type":"ping"}'), ...controls]) {
       const stage = new FanOutStage()
       let isBroken = false
       const now = () => (isBroken ? assert.fail('no time') : Date.now())

@@ -55,8 +55,7 @@ for (const kind of engineKinds) {
           postAdded { ...Shown id likes publishedAt comments(limit: $n) { id } content @include(if: $no) }
         } fragment Shown on Post { headline: title author { id name posts(limit: $n) { title } } __typename }`)
         .listening(newPost)
-      const text = 'Zoë\'s "first" 🎈 \\ \n\u2028'
-      const id = await newPost(text, bob)
+      const id = await newPost('Zoë\'s "first" 🎈 \\ \n\u2028', bob)
       const { post } = await read<{ post: object }>(
         app,
         `{ post(id: ${id}) { headline: title author { id name posts(limit: 3) { title } } __typename id likes publishedAt comments { id } } }`,

@@ -110,8 +110,7 @@ export class FakeSubscriber implements Subscriber {
   readonly received: unknown[] = []
   readonly next: Subscriber['next'] = message => {
     const frame = message.frame('"x"')
-    const text = frame.subarray(frame.indexOf('{')).toString()
-    const { data, extensions } = JSON.parse(text).payload
+    const { data, extensions } = JSON.parse(frame.subarray(frame.indexOf('{')).toString()).payload
     this.received.push(data)
     this.positions.push(extensions?.position)
     this.onNext()

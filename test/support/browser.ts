@@ -49,8 +49,7 @@ export async function openPage(
   })
   page.on('pageerror', error => troubles.push(String(error)))
   await page.goto(url)
-  const close = () => (isShared ? page.close() : context.close())
-  return { page, context, troubles, [Symbol.asyncDispose]: close }
+  return { page, context, troubles, [Symbol.asyncDispose]: () => (isShared ? page.close() : context.close()) }
 }
 
 /** A page that no longer needs its socket closes it, even if it is not connected yet. */

@@ -28,8 +28,7 @@ type Headers = Readonly<Record<string, string>>
 
 /** `GET /graphql`, with exactly these parameters. */
 export function get(app: Served, parameters: Headers, { token, accept }: Asked = {}): Promise<RawResponse> {
-  const search = new URLSearchParams(parameters)
-  return ask(`${app.url}/graphql?${search}`, { headers: headersOf(token, accept) })
+  return ask(`${app.url}/graphql?${new URLSearchParams(parameters)}`, { headers: headersOf(token, accept) })
 }
 
 function headersOf(token: string | undefined, accept: string | undefined): Headers {

@@ -177,8 +177,7 @@ export function parseResponse(text: string, closed = true): { response: RawRespo
   const status = Number(/^HTTP\/1\.1 (\d{3}) /.exec(statusLine)?.[1])
   if (!status) throw new Error(`Not an answer of HTTP/1.1: ${JSON.stringify(text)}`)
   const headers = headersOf(lines)
-  const rest = text.slice(end + 4)
-  const body = bodyOf(rest, status, headers, closed)
+  const body = bodyOf(text.slice(end + 4), status, headers, closed)
   if (body === undefined) return undefined
   return { response: { status, headers, body: body.text }, length: end + 4 + body.length }
 }

@@ -26,8 +26,7 @@ export const sqliteTemplatePath = (): string => required('DUET_TEST_SQLITE')
 export async function newPostgresDatabase(contents: 'schema' | 'nothing'): Promise<string> {
   const server = required('DUET_TEST_POSTGRES')
   const name = `test_${process.pid}_${++databases}`
-  const template = contents === 'schema' ? ' template template_duet' : ''
-  await executeOn(server, `create database ${name}${template}`)
+  await executeOn(server, `create database ${name}${contents === 'schema' ? ' template template_duet' : ''}`)
   return databaseOn(server, name)
 }
 

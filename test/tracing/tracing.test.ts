@@ -33,8 +33,7 @@ for (const kind of engineKinds) {
         const create = `mutation Write { createPost(title: "${title}", content: "sesame") { sesame: title id } }`
         const body = JSON.stringify({ query: create })
         const headers = { 'content-type': 'application/json', authorization: `Bearer ${token}`, traceparent }
-        const answer = await ask(`${app.url}/graphql`, { method: 'POST', headers, body })
-        return JSON.parse(answer.body).data.createPost.id
+        return JSON.parse((await ask(`${app.url}/graphql`, { method: 'POST', headers, body })).body).data.createPost.id
       })
       await client.read('query Read { posts { id } }')
       await query(app, '{ sesame }')
@@ -121,8 +120,7 @@ test('a sampler decides for requests without a trace, and callers for theirs, an
 
 test('a receiver that refuses delays nothing, and is reported once, and again after it has accepted something', async () => {
   using receiver = await startReceiver(400, 400, 200, 400)
-  const env = { OTEL_EXPORTER_OTLP_ENDPOINT: receiver.url, RATE_LIMIT_MAX: '0' }
-  await using app = await startTestAppOn(sqlite, env)
+  await using app = await startTestAppOn(sqlite, { OTEL_EXPORTER_OTLP_ENDPOINT: receiver.url, RATE_LIMIT_MAX: '0' })
   // 512 spans are a batch, and those of five seconds. The rest is sent at the end.
   while (receiver.bodies.length < 3) assert.equal((await send(app, 'GET /users')).status, 200)
   await send(app, 'GET /users')
