@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { closeSync, copyFileSync, openSync, renameSync, rmSync, statSync, truncateSync, writeSync } from 'node:fs'
-import { test } from 'node:test'
+import { describe, test } from 'node:test'
 import { type Statement, sql } from '../../src/storage/sql.ts'
 import { together } from '../runner/together.ts'
 import { startTestAppOn, type TestApp } from '../support/app.ts'
@@ -25,24 +25,26 @@ const losses: Readonly<Record<string, (path: string, other: string) => void>> = 
 
 const chosen = Object.entries(losses).filter((_, at) => !isQuick || at % 2 === 0)
 
-const it = together(3)
+describe('A SQLite file under a running server', () => {
+  const it = together(3)
 
-for (const [at, [what, lose]] of chosen.entries()) {
-  it(`a SQLite file that is ${what} makes it refuse payments, reads and readiness from then on, and log the reason once`, async () => {
-    await using other = await sqlite.create() // with less data
-    await using app = await startTestAppOn(sqlite)
-    await createUser(app)
-    bodyOf(await pay(app, newKey()), 201)
-    lose(app.database.location, other.location)
-    // A write notices the loss at once. Without one it is noticed a little later.
-    if (at % 2 === 0) await assertRefused(app, await pay(app, newKey()))
-    else await waitUntilLost(app)
-    for (const path of ['/users/1', '/health/ready']) await assertRefused(app, await ask(app.url + path))
-    await assertRefused(app, await pay(app, newKey()))
-    await waitUntil(() => linesAboutLoss(app) > 0) // the line of another thread may come after the answer
-    assert.equal(linesAboutLoss(app), 1)
-  })
-}
+  for (const [at, [what, lose]] of chosen.entries()) {
+    it(`that is ${what} makes it refuse payments, reads and readiness from then on, and log the reason once`, async () => {
+      await using other = await sqlite.create() // with less data
+      await using app = await startTestAppOn(sqlite)
+      await createUser(app)
+      bodyOf(await pay(app, newKey()), 201)
+      lose(app.database.location, other.location)
+      // A write notices the loss at once. Without one it is noticed a little later.
+      if (at % 2 === 0) await assertRefused(app, await pay(app, newKey()))
+      else await waitUntilLost(app)
+      for (const path of ['/users/1', '/health/ready']) await assertRefused(app, await ask(app.url + path))
+      await assertRefused(app, await pay(app, newKey()))
+      await waitUntil(() => linesAboutLoss(app) > 0) // the line of another thread may come after the answer
+      assert.equal(linesAboutLoss(app), 1)
+    })
+  }
+})
 
 test('a SQLite file that is damaged in the middle makes the request that reads the damaged part get 503, and later all requests', async () => {
   await using database = await sqlite.create()
