@@ -1,3 +1,7 @@
+import type { ServerResponse } from 'node:http'
+import { Readable } from 'node:stream'
+import { setImmediate as turn } from 'node:timers/promises'
+import type { FastifyReply } from 'fastify'
 import { roles } from '../core/actor.ts'
 import { badInput, type Fields, isBlank, isObject } from '../core/input.ts'
 import {
@@ -10,7 +14,6 @@ import {
   type UserPart,
   userRules,
 } from '../core/users/user.ts'
-import { largeBytes } from '../http/unread.ts'
 import { Pace } from '../lib/pace.ts'
 import { encode, release } from '../lib/v8.ts'
 import { decodeCondition, sendRevised } from './conditions.ts'
@@ -25,8 +28,8 @@ export function serveUsers({ server, authenticate, users, links }: Rest): void {
     const { written, last, ...page } = await users.list(request.actor, decode, writeUsers)
     const items = last === undefined ? [] : [{ id: last }]
     links.addPages(reply, '/users', { ...page, items }, { email: page.email, q: page.q })
-    if (written.length >= largeBytes && typeof written !== 'string') reply.raw.once('close', () => release(written))
-    return reply.type('application/json; charset=utf-8').send(written)
+    reply.type('application/json; charset=utf-8')
+    return Array.isArray(written) ? sendLong(reply, written) : written
   })
 
   server.post('/users', options, async (request, reply) => {
@@ -78,17 +81,15 @@ export function serveUsers({ server, authenticate, users, links }: Rest): void {
   })
 }
 
-/** The JSON of a page. That of a long one is written in parts, and others are served in between. */
-async function writeUsers(parts: readonly UserPart[]): Promise<string | Uint8Array> {
+/** The JSON of a page, or that of each part of a long one without brackets. Others are served in between. */
+async function writeUsers(parts: readonly UserPart[]): Promise<string | Uint8Array | readonly Uint8Array[]> {
   const [first = []] = parts
   if (parts.length < 2)
     return first instanceof Uint8Array ? Buffer.concat([opening, first, closing]) : JSON.stringify(first.map(represent))
   const pace = new Pace()
   const written: Uint8Array[] = []
   for (const part of parts) written.push(part instanceof Uint8Array ? part : await bytesOf(part, pace))
-  const whole = Buffer.concat([...written.flatMap((part, at) => [at === 0 ? opening : comma, part]), closing])
-  written.forEach(release)
-  return whole
+  return written
 }
 
 async function bytesOf(users: readonly User[], pace: Pace): Promise<Uint8Array> {
@@ -97,6 +98,23 @@ async function bytesOf(users: readonly User[], pace: Pace): Promise<Uint8Array> 
   const bytes = encode(text).subarray(1, -1)
   await pace.rest()
   return bytes
+}
+
+/** Others are served in between. */
+function sendLong(reply: FastifyReply, parts: readonly Uint8Array[]): FastifyReply {
+  const pieces = [...parts.flatMap((part, at) => [at === 0 ? opening : comma, part]), closing]
+  const length = pieces.reduce((sum, piece) => sum + piece.length, 0)
+  reply.header('content-length', length)
+  reply.raw.once('close', () => parts.forEach(release))
+  return reply.send(Readable.from(inTurns(pieces, reply.raw), { objectMode: false }))
+}
+
+async function* inTurns(pieces: readonly Uint8Array[], response: ServerResponse): AsyncGenerator<Uint8Array> {
+  for (const piece of pieces) {
+    if (response.closed) return // HEAD has been answered, or the client has gone, and the memory is freed
+    yield piece
+    await turn()
+  }
 }
 
 const [opening, comma, closing] = [Buffer.from('['), Buffer.from(','), Buffer.from(']')]
