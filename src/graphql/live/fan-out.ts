@@ -39,7 +39,7 @@ export class FanOut {
   readonly groups: Groups
   readonly joins: Joins
   readonly #reads: Queue
-  /** For groups whose reads take long, and new ones: hundreds of them can wait, and others must not wait behind them. */
+  /** For groups whose reads take long or give long texts, and for new ones: hundreds can wait, and others not behind them. */
   readonly #longReads: Queue
   readonly #deletions = new Queue({ atOnce: groupsInTurn })
   /** The groups that are delivering, with the event that they are at. */
@@ -50,7 +50,7 @@ export class FanOut {
     this.groups = new Groups(parts)
     this.joins = new Joins(parts)
     this.#reads = new Queue({ atOnce: parts.readsAtOnce })
-    this.#longReads = new Queue({ atOnce: Math.max(2, parts.readsAtOnce >> 3) })
+    this.#longReads = new Queue({ atOnce: Math.min(2, parts.readsAtOnce) })
   }
 
   /** When the oldest event happened that a live group is still to deliver. */
@@ -189,7 +189,7 @@ export class FanOut {
       await this.#deletions.run(turn)
       return `{"${key}":"${subject}"}`
     }
-    const isLong = group.readMs > longReadMs || group.length > longText
+    const isLong = group.readMs > longReadMs || group.textLength > longText
     const reads = isLong ? this.#longReads : this.#reads
     // Many groups may catch up at once with the same events.
     return reads.share(`${group.name} ${subject}`, () => this.#read(group, subject))
@@ -205,8 +205,8 @@ export class FanOut {
     const begun = performance.now()
     try {
       const data = await store.selectOne(selection, values.with(id, subject))
-      group.length = data?.length ?? 0
-      if (group.length > mostEventText) throw answerTooLarge()
+      group.textLength = data?.length ?? 0
+      if (group.textLength > mostEventText) throw answerTooLarge()
       if (performance.now() - begun <= readMs) group.slowReads = 0
       else if (++group.slowReads >= mostSlowReads) throw tooExpensive()
       return data
@@ -236,6 +236,7 @@ function tooExpensive(): Refusal {
 
 /** Characters. One change can be an event for hundreds of groups of one client, each with an answer of its own. */
 const mostEventText = 256 * 1024
+/** Such a text takes more than a millisecond to read and to send. */
 const longText = 16 * 1024
 const groupsInTurn = 64
 const mostLateMs = 60_000

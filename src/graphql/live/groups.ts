@@ -43,7 +43,7 @@ export class Group {
   /** How long its reads take, on average, the latest ones above all. One without a read could take long. */
   readMs = 1.5 * longReadMs
   /** The characters of its latest message. */
-  length = 0
+  textLength = 0
   /** The number of reads in a row that did not finish in time. */
   slowReads = 0
   /** A position that it must reach soon after the time, in milliseconds of `performance.now()`. */
