@@ -66,21 +66,18 @@ describe('Group commit', () => {
     const engine = database.open(catalogue)
     await engine.ping()
     let done = 0
-    const write = async (_: unknown, at: number) => {
-      if (at % 2 === 0) await engine.write('put', `k${at}`, 'v')
-      else
-        assert.partialDeepStrictEqual(await engine.write('echo', '"'.repeat(70_000), { list: [] }), {
-          all: { list: [] },
-        })
+    const text = '"'.repeat(70_000)
+    const write = async () => {
+      assert.deepEqual(await engine.write('echo', text, { list: [] }), { value: text, all: { list: [] } })
       done++
     }
-    const written = Promise.all(Array.from({ length: 8 }, write))
+    const written = Promise.all(Array.from({ length: 6 }, write)) // if this machine is busy, in several commits
     const counts = atEachTurn(
       () => done,
       () => written,
     )
     await engine[Symbol.asyncDispose]()
-    assert.deepEqual(await counts, [4, 5, 6, 7, 8])
+    assert.deepEqual(await counts, [1, 2, 3, 4, 5, 6])
   })
 
   it('rejects all verbs of a commit with 503 if an error rolled back the whole transaction, and keeps nothing', async t => {
