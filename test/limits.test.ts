@@ -49,6 +49,7 @@ const tests: Readonly<Record<string, string | readonly string[]>> = {
   'unread answers and messages of all clients':
     'http/unread: while clients leave more than 256 MiB unread, large answers are refused with 503, and small ones are sent',
   'a log line': 'http/request-log: a log line has a bounded length, whatever a client sends or an error contains',
+  'lines of the log that nobody reads': 'http/request-log: of lines that nobody reads in time 4 MiB are kept',
   'series and texts of the metrics': [
     'http/metrics: unknown paths and unusual methods create no series of their own',
     'http/metrics: scrapes at the same time share one text',

@@ -61,7 +61,7 @@ test('with a store that does not respond in time the service is not ready, and t
   for (const answer of answers) assertRefusal(await within(answer, 'the answer'), 503, away)
 })
 
-test('the metrics tell whether the service is ready, though nobody asks for it', async () => {
+test('the metrics tell whether the service is ready, though nobody asks for it', async t => {
   const metrics = new Metrics()
   let ping: Store['ping'] = async () => {}
   await using server = await startServer(() => ping(), metrics)
@@ -74,10 +74,12 @@ test('the metrics tell whether the service is ready, though nobody asks for it',
   server.lifecycle.draining = true
   assert.equal(await told(), 0)
   server.lifecycle.draining = false
-  const { promise, resolve } = Promise.withResolvers<void>()
-  ping = () => promise
-  assert.equal(await told(), 0) // before the metrics of a thread are given up
-  resolve()
+  ping = () => new Promise<never>(() => {})
+  t.mock.timers.enable({ apis: ['setTimeout'] })
+  const late = told()
+  t.mock.timers.tick(500) // before the metrics of a thread are given up
+  for (let turns = 0; turns < 5; turns++) await turn()
+  assert.equal(await Promise.race([late, 'not yet']), 0)
 })
 
 function assertMaintenance(response: RawResponse): void {

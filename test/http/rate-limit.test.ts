@@ -186,6 +186,7 @@ test('only the listed proxies are trusted, by address and by range, in IPv4 and 
   assert.equal(clientOf(['10.0.0.0/8'], '10.0.0.1', ''), '10.0.0.1')
   for (const all of ['0.0.0.0/0', '0.0.0.0/00'])
     assert.equal(clientOf([all], '10.0.0.1', 'fe80::1%eth0, 10.0.0.2'), 'fe80::1%eth0')
+  assert.equal(clientOf(['::/0'], 'fd12::1', '192.0.2.1, 2001:db8::1'), '192.0.2.1')
 })
 
 test('others have a turn between requests of one client, also on many connections and if they are refused at once', async () => {

@@ -10,7 +10,7 @@ import { MemoryLimits } from '../../src/limits/memory-limits.ts'
 import { rateLimitOf } from '../../src/wiring/limiters.ts'
 import { startTestApp, startTestServer } from '../support/app.ts'
 import { TestClock } from '../support/clock.ts'
-import { RawConnection, sendRaw } from '../support/http.ts'
+import { ask, RawConnection, sendRaw } from '../support/http.ts'
 import { newRedisDatabase, redisMissing } from '../support/redis.ts'
 import { assertRefusal } from '../support/refusal.ts'
 import { metricOf, SocketClient } from '../support/sockets.ts'
@@ -215,7 +215,8 @@ test('connections that a refused client has tried do not add to those that it ma
 
 test('all addresses of an IPv6 /64 network are refused together, and others are not', () => {
   const { connections, accepts } = connectionsOf(0, new TrustedProxies(['2001:db8::7']))
-  assert.ok(connections.refuse(clientKey('2001:db8::1'), 60))
+  const refusals = [1, 2].map(host => connections.refuse(clientKey(`2001:db8::${host}`), 60))
+  assert.deepEqual(refusals, [true, false], 'the log tells it once')
   const expected = { '2001:db8::2': false, '2001:db8:0:1::1': true, '192.0.2.1': true, '2001:db8::7': true }
   for (const [address, isAccepted] of Object.entries(expected)) assert.equal(accepts(address), isAccepted, address)
 })
@@ -247,6 +248,7 @@ test('a chunked body that nobody reads closes its connection when it is too long
   assert.deepEqual(statuses(await received(server.port, endless)), ['429'])
   await waitUntil(() => read.length === 2)
   assert.ok((read[1] ?? 0) <= mostIgnored + 2 * 65_536, `${read[1]} bytes`)
+  assert.notEqual((await ask(`${server.url}/limited`)).body, '', 'another user of the parser reads bodies')
 })
 
 test('an exempt request with a body counts for the rate limit', async () => {

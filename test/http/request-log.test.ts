@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { spawnSync } from 'node:child_process'
 import { DatabaseSync } from 'node:sqlite'
 import { describe, it, test } from 'node:test'
 import { setTimeout as pause } from 'node:timers/promises'
@@ -41,6 +42,13 @@ test('the service keeps running if the reader of its stdout goes away, even befo
   duet.child.kill('SIGTERM')
   const { code, stderr } = await duet.outcome()
   assert.deepEqual({ code, stderr }, { code: 0, stderr: '' })
+})
+
+test('of lines that nobody reads in time 4 MiB are kept, and the others left out', () => {
+  const code = `const output = (await import('./src/http/logging.ts')).standardOutput()
+    for (let line = 0; line < 80; line++) output.write('x'.repeat(99_999) + '\\n')`
+  const { stdout } = spawnSync(process.execPath, ['--input-type=module', '-e', code], { maxBuffer: 1e8 })
+  assert.equal(Math.round(stdout.length / 1e6), 4)
 })
 
 test('a log line has a bounded length, whatever a client sends or an error contains', async () => {
