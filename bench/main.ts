@@ -122,6 +122,6 @@ printVerdicts(reached)
 printTimes(times, (performance.now() - start) / 1000)
 if (!options.quick && !isChosen) {
   writeDocument({ results, machine: about, skipped: skippedLines(), pace })
-  console.log('docs/benchmarks.md is written')
+  console.log('docs/benchmarks.md is written; `npm run build` renders it')
 }
 console.log(ratiosAsJson(results, reached))

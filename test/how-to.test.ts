@@ -50,6 +50,7 @@ describe('The guide that adds a field', () => {
   it('leads to tests that pass', { skip: onlyInFull }, async () => {
     await run('client/generate-schema.ts')
     await run('client/build.ts')
+    await run('docs/build/main.ts')
     const touched = guide.files.filter(file => file.endsWith('.test.ts'))
     const others = ['client/build', 'architecture', 'storage/migrations', 'graphql/oracle']
     await run('test/run.ts', ...new Set([...touched, ...others.map(name => `test/${name}.test.ts`)]))

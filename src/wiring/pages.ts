@@ -7,11 +7,9 @@ import { demoLogin } from '../core/demo.ts'
 import { serveGraphiqlAssets } from '../graphql/http/graphiql/page.ts'
 import type { TrustedProxies } from '../http/client-address.ts'
 import { serveAssets, servePublicFiles } from '../http/files.ts'
-import { openApiDocument } from '../http/openapi.ts'
-import { serveApiReference } from '../http/pages/api-reference.ts'
 import { serveConsole } from '../http/pages/console.ts'
+import { serveDocs } from '../http/pages/docs.ts'
 import { servePageAssets, showMissing } from '../http/pages/frame.ts'
-import { serveGuides } from '../http/pages/guides.ts'
 import { serveHome } from '../http/pages/home.ts'
 
 interface Parts {
@@ -25,15 +23,14 @@ export async function serveForDevelopers(server: FastifyInstance, config: Config
   const { proxies, demoLoginWorks, publicFolder } = parts
   const shownLogin = demoLoginWorks ? demoLogin : undefined
   serveHome(server, { ...config, demoLogin: shownLogin, proxies })
-  serveAssets(server, { 'openapi.json': async () => JSON.stringify(await openApiDocument()) })
+  serveAssets(server, { 'openapi.json': () => readFile(openApi) })
   if (publicFolder !== undefined) await servePublicFiles(server, publicFolder)
   // So that a page can import it without a build.
   if (publicFolder !== undefined || config.explorers) serveAssets(server, { 'client.js': () => readFile(clientScript) })
   if (!config.explorers) return
   servePageAssets(server)
   showMissing(server)
-  serveApiReference(server)
-  serveGuides(server)
+  serveDocs(server)
   serveGraphiqlAssets(server)
   const metrics = config.metricsToken !== undefined ? 'token' : config.metricsOpen ? 'open' : 'off'
   const { accessPolicy: policy, signUp } = config
@@ -42,7 +39,9 @@ export async function serveForDevelopers(server: FastifyInstance, config: Config
   serveConsole(server, { metrics, policy, signUp, currency, demoLogin: shownLogin })
 }
 
-const clientScript = join(import.meta.dirname, '..', '..', 'client', 'dist', 'duet-client.js')
+const project = join(import.meta.dirname, '..', '..')
+const openApi = join(project, 'api', 'openapi.json')
+const clientScript = join(project, 'client', 'dist', 'duet-client.js')
 
 export function findPublicFolder({ publicDir }: Config): string | undefined {
   const found = statSync(publicDir, { throwIfNoEntry: false })

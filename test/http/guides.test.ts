@@ -1,14 +1,23 @@
 import assert from 'node:assert/strict'
-import { readdirSync } from 'node:fs'
+import { globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { renderMarkdown } from '../../src/http/pages/markdown.ts'
+import { renderDocumentation } from '../../docs/build/main.ts'
+import { renderMarkdown } from '../../docs/build/markdown.ts'
 import { startTestApp } from '../support/app.ts'
 import { ask } from '../support/http.ts'
 import { codeIn } from './html.ts'
 import { operations } from './openapi.ts'
 
 const root = join(import.meta.dirname, '..', '..')
+
+test('the committed pages and api/openapi.json equal a new rendering of their sources; `npm run build` writes them', () => {
+  const rendered = renderDocumentation()
+  const committed = globSync(['api/openapi.json', 'docs/dist/**/*.*'], { cwd: root })
+  assert.deepEqual(committed.toSorted(), [...rendered.keys()].toSorted())
+  for (const [path, text] of rendered)
+    assert.ok(readFileSync(join(root, path), 'utf8') === text, `${path} is old: run \`npm run build\``)
+})
 
 test('every file of the documentation is a page and can be searched, no link is broken, and examples have the port of the service', async () => {
   await using app = await startTestApp()
@@ -44,8 +53,7 @@ test('every file of the documentation is a page and can be searched, no link is 
     page => /\/docs\/(?!.*\.)/.test(page) && !index.some(([address]) => page.endsWith(address)),
   )
   assert.deepEqual(missed, [], 'the search does not know these pages')
-  const files = readdirSync(join(root, 'docs'), { recursive: true, encoding: 'utf8' })
-  const named = files.filter(file => file.endsWith('.md')).map(file => file.replace(/\.md$/, ''))
+  const named = globSync('**/*.md', { cwd: join(root, 'docs') }).map(file => file.replace(/\.md$/, ''))
   for (const name of [...named, 'readme', 'architecture', 'contributing', 'changelog', 'security', 'client'])
     assert.ok(pages.has(`${app.url}/docs/${name}`), `/docs/${name} cannot be reached from /docs`)
   for (const name of ['readme', 'tutorial', 'clients']) {
@@ -72,51 +80,31 @@ test('/docs/api shows every operation with its parameters and answers, says what
   assert.match(fields, /<code>email<\/code>, required<.*<code>age<\/code><\/td>/s)
 })
 
-test('Markdown becomes HTML: headings with anchors, escaped code, tables, and links between files', async () => {
-  const text = `# A title
-## Two \`words\`, here
-## Two \`words\`, here
-### Two words here
-\`\`\`js
-if (a < b && c) "x"
-\`\`\`
-\`\`\`
-<plain>
-\`\`\`
-| A | B |
-|---|---|
-| \`1\` | [b](other.md#part) |
-
-[up](../README.md) [code](../src/app.ts) [web](https://example.com/?a=1&b=2) [here](#two-words-here)
-![A view](images/a.png)`
+test('Markdown becomes HTML: headings with anchors, escaped code, tables, and links between files', () => {
   const known: Readonly<Record<string, string>> = {
     'docs/other.md': '../docs/other',
     'README.md': '../docs/readme',
     'docs/images/a.png': '../docs/images/a.png',
   }
-  const { html, headings } = await renderMarkdown(text, 'docs/this.md', file => known[file])
-  assert.deepEqual(headings, [
-    { id: 'two-words-here', html: 'Two <code>words</code>, here' },
-    { id: 'two-words-here-1', html: 'Two <code>words</code>, here' },
-  ])
-  for (const part of [
-    '<h1 id="a-title">A title</h1>',
-    '<h2 id="two-words-here">Two <code>words</code>, here <a class="anchor" href="#two-words-here"',
-    '<pre tabindex="0"><code><span class="hljs-keyword">if</span> (a &lt; b &amp;&amp; c) <span class="hljs-string">&quot;x&quot;</span></code></pre>',
-    '<h3 id="two-words-here-2">Two words here <a',
-    '<pre tabindex="0"><code>&#60;plain&#62;</code></pre>',
-    '<th scope="col">A</th>',
-    '<td><a href="../docs/other#part">b</a></td>',
-    '<a href="../docs/readme">up</a> code <a href="https://example.com/?a=1&#38;b=2">web</a> <a href="#two-words-here">here</a>',
-    '<img src="../docs/images/a.png" alt="A view">',
-  ]) {
-    assert.ok(html.includes(part), `${part} in\n${html}`)
-  }
+  const render = (text: string) => renderMarkdown(text, 'docs/this.md', file => known[file])
+  for (const [text, html] of [
+    ['# A title', '<h1 id="a-title">A title</h1>'],
+    ['## Two `words`, here', '<h2 id="two-words-here">Two <code>words</code>, here <a class="anchor"'],
+    ['## Same\n## Same\n### Same', '<h3 id="same-2">Same <a'],
+    ['```js\nif (a < b) 1\n```', '>if</span> (a &lt; b) <span class="hljs-number">1</span></code></pre>'],
+    ['```\n<plain>\n```', '<pre tabindex="0"><code>&#60;plain&#62;</code></pre>'],
+    ['| A |\n|---|\n| `1` |', '<th scope="col">A</th></tr></thead>\n<tbody>\n<tr><td><code>1</code></td>'],
+    ['[a](other.md#part) [b](../README.md)', '<a href="../docs/other#part">a</a> <a href="../docs/readme">b</a>'],
+    ['[a](../src/app.ts) [b](https://b.test/?a=1&b=2)', '>a <a href="https://b.test/?a=1&#38;b=2">b</a>'],
+    ['[here](#part) ![A view](images/a.png)', '<a href="#part">here</a> <img src="../docs/images/a.png" alt="A view">'],
+  ] as const)
+    assert.ok(render(text).html.includes(html), render(text).html)
+  assert.deepEqual(render('## A `b`\n### C').headings, [{ id: 'a-b', html: 'A <code>b</code>' }])
 })
 
-test('in guides a request is a command with its answer beside it, in HTTP and in GraphQL', async () => {
-  const render = async (language: string, text: string) => {
-    const { html } = await renderMarkdown(`\`\`\`${language}\n${text}\n\`\`\``, 'docs/this.md', () => undefined)
+test('in guides a request is a command with its answer beside it, in HTTP and in GraphQL', () => {
+  const render = (language: string, text: string) => {
+    const { html } = renderMarkdown(`\`\`\`${language}\n${text}\n\`\`\``, 'docs/this.md', () => undefined)
     return Array.from(html.matchAll(/<div class="pair">(.*?)<\/div>/gs), ([, pair = '']) => codeIn(pair))
   }
   const http = `PATCH /users/1?a=b
@@ -132,7 +120,7 @@ GET /health/live
   -H "Authorization: Bearer $TOKEN" \\
   -H 'Content-Type: application/json' \\
   -d '{"name":"it'\\''s"}'`
-  assert.deepEqual(await render('http', http), [
+  assert.deepEqual(render('http', http), [
     [
       command,
       '200 OK\nETag: "…"\n{\n  "id": 1,\n  "email": "ada.lovelace.of.london@example.com",\n  "age": …,\n  "x": {…}\n}',
@@ -141,9 +129,9 @@ GET /health/live
   ])
   const short = ['{ post(id: 999) { title } }', '{"data":{"post":null}}']
   const long = ['mutation { likePost(id: 21) { likes title author { name } } }', '{"data":{"likePost":{"likes":1}}}']
-  assert.deepEqual(await render('graphql', `${short.join('\n# ')}\n\n${long.join('\n# ')}`), [
+  assert.deepEqual(render('graphql', `${short.join('\n# ')}\n\n${long.join('\n# ')}`), [
     short,
     ['mutation {\n  likePost(id: 21) {\n    likes\n    title\n    author {\n      name\n    }\n  }\n}', long[1]],
   ])
-  assert.deepEqual(await render('graphql', '# a comment\n{ me { id } }'), [])
+  assert.deepEqual(render('graphql', '# a comment\n{ me { id } }'), [])
 })

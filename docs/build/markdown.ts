@@ -1,16 +1,15 @@
 import { posix } from 'node:path'
-import type { Tokens } from 'marked'
-import { block, loadColours } from './code.ts'
+import { Marked, type Tokens } from 'marked'
+import { escapeHtml } from '../../src/http/pages/frame.ts'
+import { colour } from './code.ts'
 import { exampleList } from './examples.ts'
-import { escapeHtml, table } from './frame.ts'
+import { block, table } from './html.ts'
 
 /**
  * Renders a Markdown file of this project to HTML. `addressOf` gives the address of the file that a link names, or nothing
  * if that file is not served: then only the text of the link remains.
  */
-export async function renderMarkdown(text: string, file: string, addressOf: (file: string) => string | undefined) {
-  const { Marked } = await import('marked') // only those who read the documentation pay for it
-  const colour = await loadColours()
+export function renderMarkdown(text: string, file: string, addressOf: (file: string) => string | undefined) {
   const headings: { readonly id: string; readonly html: string }[] = [] // of the second level
   const ids = new Map<string, number>()
   const targetOf = (href: string) => {
@@ -37,14 +36,14 @@ export async function renderMarkdown(text: string, file: string, addressOf: (fil
         const target = targetOf(href)
         return target === undefined ? '' : `<img src="${escapeHtml(target)}" alt="${escapeHtml(alternative)}">`
       },
-      code: ({ text: code, lang = '' }) => exampleList(code, lang, colour) ?? block(colour(code, lang)),
+      code: ({ text: code, lang = '' }) => exampleList(code, lang) ?? block(colour(code, lang)),
       table({ header, rows }) {
         const cells = (row: readonly Tokens.TableCell[]) => row.map(({ tokens }) => this.parser.parseInline(tokens))
         return table(cells(header), rows.map(cells))
       },
     },
   })
-  return { html: await marked.parse(text), headings }
+  return { html: marked.parse(text, { async: false }), headings }
 }
 
 /** The id that code hosts give to a heading, so that links in the files work there and here. */

@@ -1,14 +1,13 @@
-import type { AddressInfo } from 'node:net'
-import type { FastifyInstance } from 'fastify'
 import { parse, print } from 'graphql'
-import { block, type Colour } from './code.ts'
-import { escapeHtml } from './frame.ts'
+import { escapeHtml } from '../../src/http/pages/frame.ts'
+import { colour } from './code.ts'
+import { block } from './html.ts'
 
 /**
  * Examples in Markdown with their answers beside them: blocks of `http` and `graphql` whose parts, between empty lines,
  * consist of a request and its answer. Nothing if the block is no such list.
  */
-export function exampleList(text: string, language: string, colour: Colour): string | undefined {
+export function exampleList(text: string, language: string): string | undefined {
   const examples = text.split('\n\n').map(part => part.split(beforeAnswer[language] ?? /$^/))
   if (examples.some(({ length }) => length !== 2)) return undefined
   const shown = examples.map(([request = '', answer = '']) => {
@@ -63,11 +62,9 @@ function readable(json: string): string {
 }
 
 /**
- * Puts the port of this service into a page, and marks the addresses: the page's script then shows the one by which the
- * browser has reached it, behind a proxy too.
+ * Marks the addresses of the service. Their port is that of the service that shows the page, and the page's script then
+ * shows the address by which the browser has reached it, behind a proxy too.
  */
-export function withAddress(html: string, server: FastifyInstance): string {
-  const { port } = server.server.address() as AddressInfo
-  const marked = html.replaceAll(/(?<!href=")(?:http|ws):\/\/127\.0\.0\.1:4000/g, '<span class="here">$&</span>')
-  return marked.replaceAll('127.0.0.1:4000', `127.0.0.1:${port}`)
+export function markAddresses(html: string): string {
+  return html.replaceAll(/(?<!href=")(?:http|ws):\/\/127\.0\.0\.1:4000/g, '<span class="here">$&</span>')
 }

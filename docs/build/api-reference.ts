@@ -1,9 +1,7 @@
-import type { FastifyInstance } from 'fastify'
-import { serveAssets } from '../files.ts'
-import { openApiDocument } from '../openapi.ts'
-import { block, type Colour, loadColours } from './code.ts'
-import { curl, withAddress } from './examples.ts'
-import { escapeHtml, frame, menu, pageHeaders, table, usualHead } from './frame.ts'
+import { escapeHtml, frame, usualHead } from '../../src/http/pages/frame.ts'
+import { colour } from './code.ts'
+import { curl, markAddresses } from './examples.ts'
+import { block, menu, table } from './html.ts'
 
 type Named<Value> = Readonly<Record<string, Value>>
 
@@ -56,34 +54,21 @@ interface Schema extends Named<unknown> {
   readonly items?: Schema
 }
 
-/** `GET /docs/api`: every operation of the HTTP interface, as a form that sends it with the token of the session. */
-export function serveApiReference(server: FastifyInstance): void {
-  const page = async () => {
-    const head = `${usualHead('../')}\n<script type="module" src="../try.js"></script>`
-    const body = withAddress(await referenceText(), server)
-    return frame({ title: 'API reference · Duet', root: '../', place: 'docs/api', head, body })
-  }
-  serveAssets(server, { 'docs/api': page }, pageHeaders)
+/** The page at `/docs/api`: every operation of the HTTP interface, as a form that sends it with the token of the session. */
+export function referencePage(text: string): string {
+  const head = `${usualHead('../')}\n<script type="module" src="../try.js"></script>`
+  return frame({ title: 'API reference · Duet', root: '../', place: 'docs/api', head, body: markAddresses(text) })
 }
 
-export async function referenceText(): Promise<string> {
-  return referencePage(resolved(await openApiDocument()), await loadColours())
-}
-
-/** Puts what a reference names into its place. */
-function resolved(document: object): OpenApi {
-  const named = (reference: string) =>
-    reference.split('/').reduce((part, key) => (key === '#' ? part : Reflect.get(part, key)), document)
-  return JSON.parse(JSON.stringify(document, (_key, value) => (value?.$ref === undefined ? value : named(value.$ref))))
-}
-
-function referencePage({ info, tags, paths }: OpenApi, colour: Colour): string {
+/** What it shows, which the search in the pages looks through. */
+export function referenceText(document: object): string {
+  const { info, tags, paths } = resolved(document)
   const operations = Object.entries(paths).flatMap(([path, { servers: _, ...methods }]) =>
     Object.entries(methods).map(([method, part]) => ({ ...part, path, method: method.toUpperCase() }) as Operation),
   )
   const areas = tags.map(tag => ({ ...tag, of: operations.filter(({ tags: [name] }) => name === tag.name) }))
   const shown = areas.map(({ name, description, of }) => {
-    const forms = of.map(operation => operationForm(operation, colour)).join('\n')
+    const forms = of.map(operationForm).join('\n')
     return `<h2 id="${name.toLowerCase()}">${name}</h2>\n<p>${inline(description)}</p>\n${forms}`
   })
   const link = ({ operationId: id, method, path }: Operation) =>
@@ -102,8 +87,15 @@ ${shown.join('\n')}
 </div>`
 }
 
+/** Puts what a reference names into its place. */
+function resolved(document: object): OpenApi {
+  const named = (reference: string) =>
+    reference.split('/').reduce((part, key) => (key === '#' ? part : Reflect.get(part, key)), document)
+  return JSON.parse(JSON.stringify(document, (_key, value) => (value?.$ref === undefined ? value : named(value.$ref))))
+}
+
 /** An operation: what can be sent at one side, what comes back at the other. */
-function operationForm(operation: Operation, colour: Colour): string {
+function operationForm(operation: Operation): string {
   const { method, path, operationId, summary, description = '', parameters = [], requestBody, responses } = operation
   const [body] = Object.values(requestBody?.content ?? {})
   const [status = ''] = Object.keys(responses).filter(

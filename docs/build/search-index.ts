@@ -1,8 +1,15 @@
 type Rendered = Readonly<Record<'address' | 'title' | 'html', string>>
 
-/** What the search in the pages looks through, as JSON: `[[address, title, [[id, heading, text], …]], …]`. */
+/**
+ * What the search in the pages looks through, as JSON: `[[address, title, [[id, heading, text], …]], …]`. Each section has
+ * a line, so that a change of one is no change of all.
+ */
 export function searchIndex(pages: readonly Rendered[]): string {
-  return JSON.stringify(pages.map(({ address, title, html }) => [address, title, sectionsIn(html)]))
+  const items = pages.map(({ address, title, html }) => {
+    const sections = sectionsIn(html).map(section => JSON.stringify(section))
+    return `[${JSON.stringify(address)},${JSON.stringify(title)},[\n${sections.join(',\n')}]]`
+  })
+  return `[${items.join(',\n')}]\n`
 }
 
 function sectionsIn(html: string): readonly (readonly [id: string, heading: string, text: string])[] {
