@@ -62,7 +62,7 @@ for (const kind of engineKinds) {
       await logIn(app, email, `password ${answers.findIndex(({ status }) => status === 204)}`)
     })
 
-    it('a change of the password or the e-mail voids all links, one of the name none', async () => {
+    it('a change of the password or the e-mail, or the end of the user, voids all links, a change of the name none', async () => {
       const { id, email, token } = await createMember(app)
       const first = await linkTo(app, email)
       await send(app, `PATCH /users/${id}`, { name: 'Another' }, token)
@@ -74,6 +74,7 @@ for (const kind of engineKinds) {
       await assertInvalid(app, second)
       const third = await linkTo(app, `other-${email}`)
       await send(app, `DELETE /users/${id}`)
+      await createUser(app, { email: `other-${email}`, password: 'right password' })
       await assertInvalid(app, third)
     })
 

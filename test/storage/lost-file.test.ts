@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { closeSync, copyFileSync, openSync, renameSync, rmSync, statSync, truncateSync, writeSync } from 'node:fs'
 import { describe, test } from 'node:test'
 import { type Statement, sql } from '../../src/storage/sql.ts'
+import { SqliteConnection } from '../../src/storage/sqlite/connection.ts'
 import { together } from '../runner/together.ts'
 import { startTestAppOn, type TestApp } from '../support/app.ts'
 import { sqlite } from '../support/engines.ts'
@@ -67,8 +68,11 @@ test('a SQLite file that is damaged in the middle makes the request that reads t
   closeSync(file)
 })
 
-test('a SQLite file that another process uses while a server runs does not count as lost if its WAL is written back or it becomes smaller', async () => {
-  await using app = await startTestAppOn(sqlite)
+test('a SQLite file that another process uses while a server starts and runs does not count as lost if its WAL is written back or it becomes smaller', async () => {
+  await using database = await sqlite.create()
+  using reader = new SqliteConnection(database.location, 'read')
+  reader.run(sql`select 1 from users`) // so the WAL is not written back at the start
+  await using app = await startTestAppOn({ ...sqlite, create: async () => database })
   for (let round = 0; round < 2; round++) {
     await using beside = app.database.open(catalogue)
     const users = Array.from({ length: 8000 }, (_, id) => user(id + 1001, 'x'.repeat(300)))

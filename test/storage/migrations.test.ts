@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { writeFileSync } from 'node:fs'
+import { statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, it, test } from 'node:test'
 import { loadMigrations, type Migration } from '../../src/storage/migrate.ts'
@@ -56,11 +56,12 @@ test('migrations on an empty SQLite file wait for each other when several progra
   const applied = migrationsOf('sqlite').map(({ version, name }) => `applied ${version} ${name}\n`)
   const upToDate = 'The schema is up to date.\n'
   assert.deepEqual(runs.map(({ stdout }) => stdout).sort(), [upToDate, applied.join('') + upToDate])
+  assert.equal(statSync(database.location).mode & 0o777, 0o600)
 })
 
 test('migrations on an empty PostgreSQL database wait while another instance migrates, and are applied when that one is killed', {
   skip: postgres.skip,
-}, async () => {
+}, async t => {
   await using database = await postgres.createEmpty()
   const address = new URL(database.location)
   await using proxy = await Wire.to(address)
@@ -73,10 +74,12 @@ test('migrations on an empty PostgreSQL database wait while another instance mig
   await using first = new DuetProcess(['migrate'], { env: { DATABASE_URL: address.href } })
   await waitUntil(() => isMigrating)
   const told = Promise.withResolvers<string>()
+  const { mock } = t.mock.method(globalThis, 'clearInterval')
   const second = migratePostgres(database.location, migrationsOf('postgres'), told.resolve)
   assert.match(await within(told.promise, 'a line of the one that waits'), /^Another instance migrates/)
   first.child.kill('SIGKILL')
   assert.deepEqual(await second, migrationsOf('postgres'))
+  assert.equal(mock.callCount(), 1, 'no timer keeps the process')
 })
 
 test('a migration lets others pass a moment after it has met a lock, however often it tries', {
@@ -92,6 +95,16 @@ test('a migration lets others pass a moment after it has met a lock, however oft
   }
   await session.transactWhenFree(() => {}, work)
   assert.deepEqual(waits, [['200ms'], ['200ms'], ['200ms']])
+})
+
+test('an index that is only half built is built again, also a unique one', { skip: postgres.skip }, async () => {
+  await using database = await postgres.createEmpty()
+  await using session = await MigrationSession.open(database.location)
+  await session.script('create table numbers (n integer); insert into numbers values (1), (1)')
+  const build = () => session.runAlone('create unique index concurrently numbers_by_n on numbers (n);\n')
+  await assert.rejects(build(), { code: '23505' })
+  await session.script('delete from numbers')
+  await build()
 })
 
 describe('Migration files', () => {

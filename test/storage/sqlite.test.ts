@@ -17,7 +17,7 @@ import { timeoutsOf } from '../../src/storage/timeouts.ts'
 import { type OpenOptions, sqlite } from '../support/engines.ts'
 import { serveDuet } from '../support/process.ts'
 import { shared } from '../support/shared.ts'
-import { atEachTurn, testTimeoutMs, waitUntil } from '../support/wait.ts'
+import { atEachTurn, testTimeoutMs, waitUntil, within } from '../support/wait.ts'
 import { catalogue, verbs as testVerbs } from './contract-verbs.ts'
 import { databaseWithNotes, type Notes, openNotes } from './notes.ts'
 
@@ -56,8 +56,9 @@ describe('Group commit', () => {
     const write = (_: unknown, at: number) =>
       at % 16 === 0 ? engine.write('hang', `slow ${at}`, 100) : engine.write('put', `k${at}`, 'v')
     const written = Promise.all(Array.from({ length: 36 }, write))
-    await engine[Symbol.asyncDispose]()
-    await written
+    const closed = engine[Symbol.asyncDispose]()
+    await within(written, 'the last commit')
+    await closed
     assert.deepEqual(commits, [4, 16, 16])
   })
 
@@ -93,25 +94,17 @@ describe('Group commit', () => {
     await engine.write('put', 'later', 'v')
   })
 
-  it('says that the outcome of a write is unknown whenever the disk hangs, and continues afterwards', async t => {
-    const { engine } = await prepared(t, { timeouts: timeoutsOf(20) })
+  it('says that the outcome of writes is unknown whenever the disk hangs or the writer thread ends, and continues with a new thread', async t => {
+    const { engine } = await prepared(t, { timeouts: timeoutsOf(20), observer: { trouble() {} } })
     const kept = async () => (await engine.read(sql`select key from notes order by key`)).flat()
     for (const late of ['late 1', 'late 2']) {
       await assert.rejects(engine.write('hang', late, 700), isUnknown)
       await waitUntil(async () => (await kept()).includes(late))
+      const outcomes = await Promise.allSettled([engine.write('put', 'lost', 'v'), engine.write('endThread')])
+      for (const outcome of outcomes) assert.ok(outcome.status === 'rejected' && isUnknown(outcome.reason))
+      await waitUntil(async () => (await engine.write('put', 'next', 'v').catch(() => undefined)) === 'put')
     }
-    await engine.write('put', 'next', 'v')
     assert.deepEqual(await kept(), ['late 1', 'late 2', 'next'])
-  })
-
-  it('says that the outcome is unknown if the writer thread ends, and continues with a new thread', async t => {
-    const troubles: string[] = []
-    const { engine } = await prepared(t, { observer: { trouble: message => troubles.push(message) } })
-    await engine.ping()
-    const outcomes = await Promise.allSettled([engine.write('put', 'a', 'v'), engine.write('endThread')])
-    for (const outcome of outcomes) assert.ok(outcome.status === 'rejected' && isUnknown(outcome.reason))
-    await waitUntil(async () => (await engine.write('put', 'b', 'v').catch(() => undefined)) === 'put')
-    assert.deepEqual(await engine.read(sql`select key from notes`), [['b']])
   })
 
   it('does not execute a verb later that was rejected before it was sent, because the writer thread ended', async t => {
@@ -239,7 +232,10 @@ describe('Reads of one turn of the event loop', () => {
       if (statement.text === 'commit') throw new Error('no')
       return run.call(this, statement)
     })
-    for (const n of [1, 2]) assert.deepEqual(await notes.engine.read(sql`select ${n}`), [[n]])
+    for (const value of ['1', '2']) {
+      await notes.engine.write('put', 'open', value)
+      assert.deepEqual(await notes.engine.read(sql`select value from notes where key = 'open'`), [[value]])
+    }
   })
 
   it('run a few per turn if they are slow', async () => {

@@ -100,10 +100,10 @@ test('each thread sends its spans', async () => {
 
 test('a sampler decides for requests without a trace, and callers for theirs, and what is not sampled adds nothing to the trace of the request before it', async () => {
   using receiver = await startReceiver()
-  {
+  for (const [sampler, ratio] of [['traceidratio', '0'], ['always_off']]) {
     await using app = await startTestAppOn(sqlite, {
-      OTEL_TRACES_SAMPLER: 'parentbased_traceidratio',
-      OTEL_TRACES_SAMPLER_ARG: '0',
+      OTEL_TRACES_SAMPLER: `parentbased_${sampler}`,
+      ...(ratio && { OTEL_TRACES_SAMPLER_ARG: ratio }),
       OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: `${receiver.url}/v1/traces`,
       SLOW_OPERATION_MS: '0', // so nobody is told what the others wait for
     })
@@ -115,7 +115,7 @@ test('a sampler decides for requests without a trace, and callers for theirs, an
     }
   }
   const names = receiver.spans.map(({ name }) => name).filter(name => /^GET|^statement select/.test(name))
-  assert.deepEqual(names.sort(), ['GET /orders/:id', 'statement select'])
+  assert.deepEqual(names.sort(), ['GET /orders/:id', 'GET /orders/:id', 'statement select', 'statement select'])
 })
 
 test('a receiver that refuses delays nothing, and is reported once, and again after it has accepted something', async () => {
