@@ -32,7 +32,7 @@ export function authentication(server: FastifyInstance, tokens: Tokens): onReque
 }
 
 export function bearerOf(authorization: string): string {
-  const [scheme] = /^Bearer +/i.exec(authorization) ?? []
+  const [scheme] = /^Bearer {1,8}/i.exec(authorization) ?? [] // few blanks: a token is kept as a part of its header
   if (scheme === undefined) throw invalidToken()
   return authorization.slice(scheme.length)
 }

@@ -3,8 +3,9 @@ import { before, describe, it, test } from 'node:test'
 import type { Selection } from '../../src/core/selection.ts'
 import { Refusal } from '../../src/graphql/errors.ts'
 import { Documents, type PreparedOperation } from '../../src/graphql/language/documents.ts'
-import { keptPlans } from '../../src/graphql/language/plans.ts'
+import { keptPlans, PlanSize } from '../../src/graphql/language/plans.ts'
 import { loadSchema } from '../../src/graphql/language/schema.ts'
+import { AutomaticDocuments } from '../../src/graphql/persisted/automatic.ts'
 import { planQuery, type QueryPlan } from '../../src/graphql/query.ts'
 import { postgresDialect } from '../../src/storage/select/dialect.ts'
 import { compile } from '../../src/storage/select/select.ts'
@@ -17,6 +18,7 @@ import { createMember, type Member } from '../support/rest.ts'
 import { shared } from '../support/shared.ts'
 import { SocketClient } from '../support/sockets.ts'
 import { growthOf, megabytes } from './support/memory.ts'
+import { persisted, sha256 } from './support/requests.ts'
 
 const schema = loadSchema()
 
@@ -75,6 +77,26 @@ test('a document is cached from its second use on, with its plans, if not a thou
   assert.notEqual(planOf('{ b: __typename }'), planOf('{ b: __typename }'), 'its first use is forgotten')
   const operation = documents.prepare('{ c: __typename }').operation(undefined)
   assert.notEqual(plans(operation, {}), plans(operation, {}), 'a plan of a document that is not kept is not kept')
+})
+
+/** As the parameter of a URL. */
+const partOf = (url: string, text: string) => `${url}${text}`.slice(url.length)
+
+test('what is kept of a text keeps nothing else in memory: neither its URL, nor for a subscription the text', () => {
+  const documents = newDocuments()
+  const automatic = new AutomaticDocuments(documents)
+  const selections: Selection[] = []
+  const grown = growthOf(() => {
+    for (let count = 0; count < 100; count++) {
+      const name = `a_name_of_this_length_${count}`
+      const text = partOf('x'.repeat(60_000), `{ ${name}: posts { id } }`)
+      automatic.prepare({ query: text, operationName: undefined, variables: {}, ...persisted(sha256(text)) })
+      documents.prepare(text)
+      const large = documents.prepare(`{ ${name}: posts { id } } # ${'x'.repeat(60_000)}`).operation(undefined)
+      selections.push(planQuery(large, {}, new PlanSize()).selection)
+    }
+  })
+  assert.ok(grown < 3 * 1024 * 1024, megabytes(grown))
 })
 
 test('a variable must be a single value: a list or an object is refused before it is coerced', () => {

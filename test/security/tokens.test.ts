@@ -178,12 +178,13 @@ describe('Tokens of a user', () => {
     assert.ok(await isValid(app.token, app.url))
   })
 
-  it('an Authorization header with another scheme, without a scheme, or sent twice gets 401', async () => {
+  it('an Authorization header with another scheme, without a scheme, sent twice, or long by blanks gets 401', async () => {
     const sendLines = (lines: string) =>
       sendRaw(app.port, `GET /users/${app.id} HTTP/1.1\r\nHost: localhost\r\n${lines}\r\n`)
     const good = `Authorization: Bearer ${app.token}\r\n`
     assert.equal((await sendLines(good)).status, 200)
-    for (const lines of [good + good, `${good}Authorization: Bearer x\r\n`, 'Authorization: Bearer\r\n'])
+    const long = `Authorization: Bearer${' '.repeat(15_000)}${app.token}\r\n` // it would be kept with the token
+    for (const lines of [good + good, `${good}Authorization: Bearer x\r\n`, 'Authorization: Bearer\r\n', long])
       assertUnauthorized(await sendLines(lines), 'Invalid or expired token', invalidToken)
     // With another scheme the challenge contains no error: RFC 6750, section 3.1.
     const basic = `Basic ${Buffer.from(`ann@example.com:${password}`).toString('base64')}`

@@ -65,7 +65,7 @@ export class Documents {
     const isKept = this.#used.again(text)
     // Parse again without locations, because they keep every token of the text in memory.
     const document = validDocument(text, parse(text, { noLocation: true }), isKept, this.#options)
-    if (isKept) this.#known.set(text, document)
+    if (isKept) this.#known.set(Buffer.from(text).toString(), document) // a copy: the text may be a part of a URL
     waited('parse', begun)
     return document
   }

@@ -113,8 +113,8 @@ export function treesOf(
     const inner = getNamedType(definition.type)
     return {
       kind: isIntrospection(name) ? 'introspection' : name === '__typename' ? 'typename' : kindOf(definition.type),
-      key: node.alias?.value ?? name,
-      name: definition.name, // a part of the client's text would keep all of it in memory
+      key: node.alias ? Buffer.from(node.alias.value).toString() : definition.name,
+      name: definition.name, // this or an alias that is a part of the client's text would keep all of it in memory
       type: type.name,
       args: argumentsOf(node.arguments, definition.args),
       conditions,

@@ -28,7 +28,7 @@ export class AutomaticDocuments {
     if (hash === undefined || this.#texts.get(hash) === query) return this.#documents.prepare(query)
     checkHash(query, hash)
     const document = this.#documents.prepare(query)
-    this.#texts.set(hash, query)
+    this.#texts.set(hash, Buffer.from(query).toString()) // a copy: a part of the URL would keep all of it in memory
     return document
   }
 
