@@ -7,9 +7,10 @@ import { isDamage, type SqliteConnection, sqliteError } from './connection.ts'
 import type { SqliteWriter } from './writer.ts'
 
 /**
- * Collects all reads of one turn of the event loop and runs them together at its end, in one transaction. That saves
- * SQLite's implicit begin and end for each read. Equal reads run once and share the result, because inside one
- * transaction they would return the same rows. Admitted reads are small, so they run in the thread that serves.
+ * Collects all reads of one turn of the event loop and runs them together at its end, or as soon as there are many, in
+ * one transaction. That saves SQLite's implicit begin and end for each read. Equal reads run once and share the result,
+ * because inside one transaction they would return the same rows. Admitted reads are small, so they run in the thread
+ * that serves.
  */
 export class SqliteReader implements Disposable {
   readonly #connection: SqliteConnection
@@ -17,6 +18,9 @@ export class SqliteReader implements Disposable {
   readonly #now: () => number
   readonly #observer: StoreObserver
   #waiting: Waiting[] = []
+  #isScheduled = false
+  /** How often reads of this turn did not wait for its end. */
+  #early = 0
 
   constructor(connection: SqliteConnection, writer: SqliteWriter, now: () => number, observer: StoreObserver) {
     this.#connection = connection
@@ -30,8 +34,22 @@ export class SqliteReader implements Disposable {
       return Promise.reject(unavailable(new Error('Too many reads are waiting')))
     return new Promise((resolve, reject) => {
       const since = performance.now()
-      if (this.#waiting.push({ statement, resolve, reject, since, waits: waitsNow() }) === 1)
-        setImmediate(() => this.#readAll())
+      this.#waiting.push({ statement, resolve, reject, since, waits: waitsNow() })
+      if (!this.#isScheduled) this.#schedule()
+      else if (this.#waiting.length >= many && this.#early < mostEarly) {
+        this.#early++
+        this.#readAll()
+      }
+    })
+  }
+
+  #schedule(): void {
+    this.#isScheduled = true
+    setImmediate(() => {
+      this.#isScheduled = false
+      this.#early = 0
+      this.#readAll()
+      if (this.#waiting.length > 0) this.#schedule()
     })
   }
 
@@ -53,10 +71,7 @@ export class SqliteReader implements Disposable {
       rest = []
       for (const { reject } of all) reject(this.#failure(error))
     }
-    if (rest.length > 0) {
-      this.#waiting = [...rest]
-      setImmediate(() => this.#readAll())
-    }
+    this.#waiting = [...rest, ...this.#waiting]
   }
 
   /**
@@ -129,6 +144,13 @@ function bytesIn([row = []]: readonly Row[]): number {
 /** Maximum milliseconds of reading per turn, apart from the last read, and bytes of answers that others get too. */
 const slice = 5
 const mostShared = 1024 * 1024
+/**
+ * Requests of a thousand connections arrive in one turn. If all of them waited for its end, each with some 10 KB, V8
+ * would copy them all at each collection of garbage: they took 1.7 times as much CPU, and 27 MB more. The turn does not
+ * get longer without end, because others wait for it, too.
+ */
+const many = 128
+const mostEarly = 20
 
 const begin = { text: 'begin', values: [] }
 const commit = { text: 'commit', values: [] }
