@@ -13,7 +13,7 @@ import { temporaryFolder } from '../support/folder.ts'
 import { read } from '../support/graphql.ts'
 import { createMember, logIn } from '../support/rest.ts'
 import { leaveBrowser, sharedBrowser } from '../support/shared-browser.ts'
-import { waitUntil } from '../support/wait.ts'
+import { assertSoon } from '../support/wait.ts'
 import { connectTo, tokenFor } from './support.ts'
 
 test('the hooks for React render on a server, where nobody is signed in and nothing is read', () => {
@@ -221,7 +221,7 @@ async function held(page: Page, url = '**/graphql') {
   return {
     waiting,
     async next(): Promise<Route> {
-      await waitUntil(() => waiting.length > 0)
+      await assertSoon(() => waiting.length > 0)
       return waiting.shift() ?? assert.fail()
     },
     async release(): Promise<void> {

@@ -15,7 +15,7 @@ import { postgres, sqlite } from '../support/engines.ts'
 import { createMember, logIn, send } from '../support/rest.ts'
 import { SocketClient } from '../support/sockets.ts'
 import { newPostgresDatabase } from '../support/templates.ts'
-import { waitUntil } from '../support/wait.ts'
+import { assertSoon, waitUntil } from '../support/wait.ts'
 
 const postgresBus = (url: string, warnings: string[] = []) =>
   new PostgresEventBus({ url, randomness: { id: randomUUID }, warn: message => warnings.push(message) })
@@ -58,7 +58,7 @@ describe('Every event bus', () => {
       for (let n = 0; n < 10; n++) one.announce()
       // The first of them, and one for all that follow.
       const [fromOther, fromOne] = name === 'in memory' ? [0, 0] : [1, 2]
-      await waitUntil(() => mine.times > fromOther && theirs.times >= fromOne)
+      await assertSoon(() => mine.times > fromOther && theirs.times >= fromOne)
       await delay(20) // longer than the pause between two messages
       assert.deepEqual(mine, { times: 1 + fromOther, writtenHere: 1 })
       assert.deepEqual(theirs, { times: fromOne, writtenHere: 0 })
@@ -71,7 +71,7 @@ describe('Every event bus', () => {
     const theirs = heard(third)
     third.listen(() => theirs.times === 1 && other.announce())
     one.announce()
-    await waitUntil(() => theirs.times === 2)
+    await assertSoon(() => theirs.times === 2)
   })
 })
 

@@ -14,7 +14,7 @@ import type { LogLine } from '../support/logs.ts'
 import { serveConnections } from '../support/ports.ts'
 import { askRedis, newRedisDatabase, RedisServer } from '../support/redis.ts'
 import { metricOf } from '../support/sockets.ts'
-import { testTimeoutMs, waitUntil, within } from '../support/wait.ts'
+import { assertSoon, testTimeoutMs, waitUntil, within } from '../support/wait.ts'
 import { openLimits, redis } from './limiters.ts'
 
 const { skip } = redis
@@ -76,7 +76,7 @@ describe('While Redis is unavailable, each instance keeps the limits alone', { s
     assert.deepEqual(reports.slice(1), ['back'])
     assert.ok(limiter.take('a') instanceof Promise)
     await server.kill()
-    await waitUntil(() => reports.length > 2)
+    await assertSoon(() => reports.length > 2)
     assert.match(String(reports[2]), /^away/)
   })
 

@@ -33,6 +33,17 @@ export async function waitUntil(condition: () => boolean | Promise<boolean>): Pr
   }
 }
 
+/**
+ * Fails unless a condition holds within some ten seconds of a machine without other work. It counts how often it asks,
+ * not time, because on a busy machine the service is slower, too.
+ */
+export async function assertSoon(condition: () => boolean): Promise<void> {
+  for (let tries = 0; !condition(); tries++) {
+    if (tries === 1_000) throw new AssertionError({ message: `It never happened that ${condition}` })
+    await pause(10)
+  }
+}
+
 /** The result of a promise. Fails with a message if the promise does not settle in time. */
 export async function within<Value>(promise: Promise<Value>, what: string | (() => string)): Promise<Value> {
   const { promise: late, reject } = Promise.withResolvers<never>()
