@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { existsSync, statSync, symlinkSync } from 'node:fs'
 import { constants } from 'node:sqlite'
 import { describe, it, type TestContext } from 'node:test'
+import { setImmediate as turn } from 'node:timers/promises'
 import type { MessagePort } from 'node:worker_threads'
 import { isOutage } from '../../src/core/errors.ts'
 import { during, Waits } from '../../src/lib/waits.ts'
@@ -235,6 +236,25 @@ describe('Reads of one turn of the event loop', () => {
     for (const value of ['1', '2']) {
       await notes.engine.write('put', 'open', value)
       assert.deepEqual(await notes.engine.read(sql`select value from notes where key = 'open'`), [[value]])
+    }
+  })
+
+  it('run before its end if there are many, but not all of them if they are slow, and in their order', async t => {
+    const { run } = SqliteConnection.prototype
+    let [ran, time] = [0, performance.now()]
+    t.mock.method(performance, 'now', () => time)
+    t.mock.method(SqliteConnection.prototype, 'run', function (this: SqliteConnection, statement: Statement) {
+      if (statement.text.startsWith('select ')) [ran, time] = [ran + 1, time + 10]
+      return run.call(this, statement)
+    })
+    const answered: unknown[] = []
+    for (let turns = 0; turns < 2; turns++) {
+      ran = 0
+      const reads = Array.from({ length: 200 }, (_, n) => notes.engine.read({ text: `select ${n}`, values: [] }))
+      assert.equal(ran, 20)
+      for (const read of reads) void read.then(([row]) => answered.push(row?.[0]))
+      for (let turns = 0; turns < 200; turns++) await turn()
+      assert.deepEqual(answered.splice(0), [...reads.keys()])
     }
   })
 
