@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
-import type { Browser, Page } from 'playwright-core'
+import { test } from 'node:test'
+import type { Page } from 'playwright-core'
 import { startTestApp } from '../support/app.ts'
 import { browserMissing, openPage } from '../support/browser.ts'
 import { inForm } from '../support/form.ts'
@@ -28,13 +28,8 @@ const cutTables =
   "[...document.querySelectorAll('.table')].filter(({ scrollWidth, clientWidth }) => scrollWidth > clientWidth).length"
 
 test('the pages', { skip: browserMissing }, async suite => {
-  let browser: Browser
-  let app: Awaited<ReturnType<typeof startTestApp>>
-  before(async () => {
-    browser = await sharedBrowser()
-    app = await startTestApp({ DEMO_DATA: 'true', RATE_LIMIT_MAX: '0' })
-  })
-  after(() => app?.[Symbol.asyncDispose]())
+  const browser = await sharedBrowser()
+  await using app = await startTestApp({ DEMO_DATA: 'true', RATE_LIMIT_MAX: '0' })
 
   await suite.test('are accessible, also in dark mode and on a phone', async () => {
     const most = ['/', '/docs', '/docs/readme', '/docs/clients', '/docs/http', '/docs/graphql', '/docs/api', '/graphql']
