@@ -1,20 +1,17 @@
 import assert from 'node:assert/strict'
-import { after, before, describe, it } from 'node:test'
+import { describe, it } from 'node:test'
 import type { Page, Request } from 'playwright-core'
-import { type MailServer, startMailServer } from '../mail/mail-server.ts'
+import { startMailServer } from '../mail/mail-server.ts'
 import { startTestApp } from '../support/app.ts'
 import { browserMissing } from '../support/browser.ts'
 import { tokenKeys } from '../support/keys.ts'
 import { bodyOf, createOrder, createUser, logIn, send, somebody } from '../support/rest.ts'
+import { shared } from '../support/shared.ts'
 import { waitUntil } from '../support/wait.ts'
 import { ada, ConsolePage, failOne, grace, ownContext, password, settle, startConsole } from './console-page.ts'
 
 describe('accounts in the console', { skip: browserMissing }, () => {
-  let mail: MailServer
-  before(async () => {
-    mail = await startMailServer()
-  })
-  after(() => mail?.[Symbol.asyncDispose]())
+  const mail = shared(() => startMailServer())
   const { app, open } = startConsole(() => ({ ...mail.env, ACCESS_POLICY: 'enforced' }))
   const places = (page: Page) => page.getByRole('navigation', { name: 'Console' }).getByRole('link').allInnerTexts()
   const described = async (page: Page, label: string) => {
