@@ -9,6 +9,7 @@ import { temporaryFolder } from '../support/folder.ts'
 import { ask, sendRaw } from '../support/http.ts'
 import { tokenKeys } from '../support/keys.ts'
 import { assertRefusal } from '../support/refusal.ts'
+import { shared } from '../support/shared.ts'
 
 const index = '<!doctype html><title>Mine</title>'
 const large = 'x'.repeat(3_000_000)
@@ -17,9 +18,8 @@ describe('The files of PUBLIC_DIR', () => {
   const folder = temporaryFolder()
   const site = join(folder.path, 'site')
   const start = (env: Environment = {}) => startTestApp({ RATE_LIMIT_MAX: '0', PUBLIC_DIR: site, ...env })
-  let app: Awaited<ReturnType<typeof startTestApp>>
 
-  before(async () => {
+  before(() => {
     for (const path of ['sub', 'empty', '.git']) mkdirSync(join(site, path), { recursive: true })
     const files = { 'index.html': index, 'sub/index.html': 'sub', 'a.js': 'a', 'a b.css': 'b', 'large.txt': large }
     const hidden = { '.env': 'secret', '.git/config': 'secret', '../secret': 'secret', '../site-old': 'secret' }
@@ -28,12 +28,9 @@ describe('The files of PUBLIC_DIR', () => {
     symlinkSync('../secret', join(site, 'outside'))
     symlinkSync('../site-old', join(site, 'neighbour'))
     symlinkSync('..', join(site, 'above'))
-    app = await start()
   })
-  after(async () => {
-    await app[Symbol.asyncDispose]()
-    folder[Symbol.dispose]()
-  })
+  const app = shared(() => start())
+  after(() => folder[Symbol.dispose]())
 
   const get = (path: string, headers: Readonly<Record<string, string>> = {}) => ask(app.url + path, { headers })
 
