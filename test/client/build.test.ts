@@ -92,13 +92,9 @@ test('README: a page of another origin uses the client without a build', {
   const [, html = assert.fail()] = /```html\n(.*?)```/s.exec(readme) ?? []
   await using app = await startTestApp({ DEMO_DATA: 'true' })
   const content = `<!doctype html><body>${html.replaceAll('http://127.0.0.1:4000', app.url)}</body>`
-  const other = createServer((_request, response) => response.setHeader('content-type', 'text/html').end(content))
-  try {
-    await using opened = await openPage(await sharedBrowser(), `http://127.0.0.1:${await listen(other)}/`)
-    const { page } = opened
-    await page.getByText(' / ').waitFor()
-    assert.match(await page.innerText('body'), /^[^/]+ \/ [^/]+ \/ [^/]+$/)
-  } finally {
-    other.close()
-  }
+  await using other = createServer((_, response) => response.setHeader('content-type', 'text/html').end(content))
+  await using opened = await openPage(await sharedBrowser(), `http://127.0.0.1:${await listen(other)}/`)
+  const { page } = opened
+  await page.getByText(' / ').waitFor()
+  assert.match(await page.innerText('body'), /^[^/]+ \/ [^/]+ \/ [^/]+$/)
 })
