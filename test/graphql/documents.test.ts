@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { before, describe, it, test } from 'node:test'
+import { describe, it, test } from 'node:test'
 import type { Selection } from '../../src/core/selection.ts'
 import { Refusal } from '../../src/graphql/errors.ts'
 import { Documents, type PreparedOperation } from '../../src/graphql/language/documents.ts'
@@ -10,13 +10,11 @@ import { planQuery, type QueryPlan } from '../../src/graphql/query.ts'
 import { postgresDialect } from '../../src/storage/select/dialect.ts'
 import { compile } from '../../src/storage/select/select.ts'
 import { newPost } from '../subscriptions/posts.ts'
-import { startTestAppOn } from '../support/app.ts'
-import { sqlite } from '../support/engines.ts'
 import { notInQuick } from '../support/form.ts'
 import { assertRefused, dataOf, query, read, repeat } from '../support/graphql.ts'
-import { createMember, type Member } from '../support/rest.ts'
 import { shared } from '../support/shared.ts'
 import { SocketClient } from '../support/sockets.ts'
+import { startWithPost } from './support/app.ts'
 import { growthOf, megabytes } from './support/memory.ts'
 import { persisted, sha256 } from './support/requests.ts'
 
@@ -125,12 +123,7 @@ function lists(users: number, posts: number, nameLength: number): string {
 }
 
 describe('An operation with a too large plan', () => {
-  const app = shared(() => startTestAppOn(sqlite, { RATE_LIMIT_MAX: '0' }))
-  let ann: Member
-  before(async () => {
-    ann = await createMember(app)
-    await read(app, 'mutation { createPost(title: "T", content: "C") { id } }', ann)
-  })
+  const app = shared(startWithPost)
 
   const message = 'The operation is too large once its fragments are put in their places.'
   const none = (count: number) => repeat(count, n => `${long(n)}: comments(limit: 0) { id }`)
@@ -149,7 +142,7 @@ describe('An operation with a too large plan', () => {
   }
 
   it('is refused as a subscription of more than 500 fields', async () => {
-    using socket = await SocketClient.connect(app, ann)
+    using socket = await SocketClient.connect(app, app.ann)
     const subscription = (count: number) =>
       `subscription { postAdded { id author { ${repeat(6, n => `p${n}: posts(limit: 1) { ...F }`)} } } }
        fragment F on Post { ${repeat(count, n => `a${10 + n}`.padEnd(4, 'x').concat(': id'))} }`

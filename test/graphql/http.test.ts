@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { DatabaseSync } from 'node:sqlite'
-import { before, describe, it, test } from 'node:test'
+import { describe, it, test } from 'node:test'
 import { serverAudits } from 'graphql-http'
 import { preferredType } from '../../src/http/accept.ts'
 import { execute } from '../faults/execute.ts'
@@ -9,21 +9,17 @@ import { sqlite } from '../support/engines.ts'
 import { assertRefused, dataOf, get, postText, query, read } from '../support/graphql.ts'
 import { ask } from '../support/http.ts'
 import { assertRefusal } from '../support/refusal.ts'
-import { createMember, type Member } from '../support/rest.ts'
+import { createMember } from '../support/rest.ts'
 import { shared } from '../support/shared.ts'
 import { impatient, waitUntil, within } from '../support/wait.ts'
+import { startWithPost } from './support/app.ts'
 
 const json = 'application/json'
 const modern = 'application/graphql-response+json'
 const page = 'text/html'
 
 describe('GraphQL over HTTP', () => {
-  const app = shared(() => startTestAppOn(sqlite, { RATE_LIMIT_MAX: '0' }))
-  let ann: Member
-  before(async () => {
-    ann = await createMember(app)
-    await read(app, 'mutation { createPost(title: "T", content: "C") { id } }', ann)
-  })
+  const app = shared(startWithPost)
 
   const likes = async () => (await read<{ post: { likes: number } }>(app, '{ post(id: 1) { likes } }')).post.likes
 
@@ -92,7 +88,7 @@ describe('GraphQL over HTTP', () => {
     for (const [parameters, message] of wrong) assertRefused(await get(app, parameters), 400, 'BAD_REQUEST', message)
     for (const more of ['query={__typename}', 'operationName=a&operationName=b'])
       assertRefused(await ask(`${app.url}/graphql?query={__typename}&${more}`), 400, 'BAD_REQUEST')
-    assert.deepEqual(dataOf(await get(app, { query: '{ me { id } }' }, ann)), { me: { id: String(ann.id) } })
+    assert.deepEqual(dataOf(await get(app, { query: '{ me { id } }' }, app.ann)), { me: { id: String(app.ann.id) } })
   })
 
   it('GET changes nothing: a mutation is refused with 405 and Allow', async () => {

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { before, describe, it, test } from 'node:test'
+import { describe, it, test } from 'node:test'
 import fc from 'fast-check'
 import type { GraphQLObjectType, SelectionNode, SelectionSetNode } from 'graphql'
 import {
@@ -24,9 +24,9 @@ import { startTestAppOn } from '../support/app.ts'
 import { sqlite } from '../support/engines.ts'
 import { runs } from '../support/form.ts'
 import { assertRefused, dataOf, query, read, repeat } from '../support/graphql.ts'
-import { createMember, type Member } from '../support/rest.ts'
 import { shared } from '../support/shared.ts'
 import { SocketClient } from '../support/sockets.ts'
+import { startWithPost } from './support/app.ts'
 import { anyMutation, anyQuery, type Variables } from './support/operations.ts'
 
 const schema = loadSchema()
@@ -38,12 +38,7 @@ function nested(levels: number, within = 'user(id: 1)'): string {
 }
 
 describe('Limits of an operation', () => {
-  const app = shared(() => startTestAppOn(sqlite, { RATE_LIMIT_MAX: '0' }))
-  let ann: Member
-  before(async () => {
-    ann = await createMember(app)
-    await read(app, 'mutation { createPost(title: "T", content: "C") { id } }', ann)
-  })
+  const app = shared(startWithPost)
 
   const tooDeep = async (text: string, depth: number, asked = {}) => {
     const { message, extensions } = assertRefused(await query(app, text, asked), 400, 'DEPTH_LIMIT_EXCEEDED')
@@ -151,7 +146,7 @@ describe('Limits of an operation', () => {
     assertRefused(await query(app, mutation), 400, 'COMPLEXITY_LIMIT_EXCEEDED')
     const create = 'mutation { createPost(title: "", content: "") { id } }'
     assertRefused(await query(app, create), 401, 'UNAUTHENTICATED')
-    assertRefused(await query(app, create, ann), 400, 'BAD_USER_INPUT')
+    assertRefused(await query(app, create, app.ann), 400, 'BAD_USER_INPUT')
   })
 
   it('only the selected operation is checked for cost and ranges', async () => {
@@ -193,7 +188,7 @@ describe('Limits of an operation', () => {
     })
 
     it('is refused over a socket, as a query and as a subscription', async () => {
-      using socket = await SocketClient.connect(app, ann)
+      using socket = await SocketClient.connect(app, app.ann)
       const error = (rows: number) => [{ message: message(rows), extensions: extensions(rows) }]
       assert.deepEqual((await socket.ask(`{ ${many(2, 100_000)} }`)).errors, error(200_000))
       const subscription = (offset: number) =>

@@ -1,11 +1,9 @@
 import assert from 'node:assert/strict'
 import { before, describe, it } from 'node:test'
-import { startTestAppOn } from '../support/app.ts'
-import { sqlite } from '../support/engines.ts'
 import { assertRefused, dataOf, get, query, read } from '../support/graphql.ts'
-import { createMember, type Member } from '../support/rest.ts'
 import { shared } from '../support/shared.ts'
 import { SocketClient } from '../support/sockets.ts'
+import { startWithPost } from './support/app.ts'
 
 /** Texts that are not valid ids, even if a database could convert them. */
 const impossibleIds = [
@@ -15,16 +13,8 @@ const impossibleIds = [
 
 // What a valid query returns is compared with graphql-js in oracle.test.ts.
 describe('Arguments of queries', () => {
-  const app = shared(() => startTestAppOn(sqlite, { RATE_LIMIT_MAX: '0' }))
-  let ann: Member
-  before(async () => {
-    ann = await createMember(app)
-    await read(
-      app,
-      'mutation { createPost(title: "T", content: "C") { id } addComment(postId: 1, text: "x") { id } }',
-      ann,
-    )
-  })
+  const app = shared(startWithPost)
+  before(() => read(app, 'mutation { addComment(postId: 1, text: "x") { id } }', app.ann))
 
   it('R-GQL-21, R-GQL-22: user and post return the entity with that id, as text or number, or null if there is none', async () => {
     const text = 'query ($id: ID!) { user(id: $id) { id posts { id } } post(id: $id) { id author { id } } }'
