@@ -108,7 +108,7 @@ function someData(size: DataSize, at = 0): Data {
 
 /** Each run has new caches, without entries of another run. */
 function newService({ engine }: Stage): Service {
-  return serviceOver(engine, { maxComplexity: 5000 })
+  return serviceOver(engine, 5000)
 }
 
 /** Repeats the operation with each set of variables, because its cached parts must work for all of them. */

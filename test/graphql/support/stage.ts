@@ -1,4 +1,4 @@
-import { Access, type Policy } from '../../../src/core/access.ts'
+import { Access } from '../../../src/core/access.ts'
 import { type Actor, anonymous } from '../../../src/core/actor.ts'
 import { Posts } from '../../../src/core/posts/operations.ts'
 import { MemoryEventBus } from '../../../src/events/memory-event-bus.ts'
@@ -19,9 +19,7 @@ export class Stage implements AsyncDisposable {
   readonly engine: Engine<typeof verbs>
 
   static async open(kind: EngineKind, options?: OpenOptions): Promise<Stage> {
-    const database = await kind.create()
-    await database.migrate()
-    return new Stage(database, options)
+    return new Stage(await kind.create(), options)
   }
 
   private constructor(database: TestDatabase, options: OpenOptions | undefined) {
@@ -41,17 +39,11 @@ export class Stage implements AsyncDisposable {
 
 const schema = loadSchema()
 
-export interface ServiceOptions {
-  readonly maxComplexity?: number
-  readonly policy?: Policy
-}
-
 export type Service = (text: string, variables?: Readonly<Record<string, unknown>>, actor?: Actor) => Promise<string>
 
 /** All parts of the service between HTTP and the engine, connected as in the app. */
-export function serviceOver(engine: Engine<typeof realVerbs>, options: ServiceOptions = {}): Service {
-  const { maxComplexity = 1000, policy = 'open' } = options
-  const posts = new Posts({ store: createStore(engine), access: new Access(policy), bus: new MemoryEventBus() })
+export function serviceOver(engine: Engine<typeof realVerbs>, maxComplexity = 1000): Service {
+  const posts = new Posts({ store: createStore(engine), access: new Access('open'), bus: new MemoryEventBus() })
   const documents = new AutomaticDocuments(new Documents({ schema, maxDepth: 5, suggestions: true }))
   const executor = new Executor({ schema, documents, posts, maxComplexity })
   return async (query, variables = {}, actor = anonymous) =>
@@ -61,16 +53,4 @@ export function serviceOver(engine: Engine<typeof realVerbs>, options: ServiceOp
 /** The actor with a token of this user. */
 export function actorOf(id: number, role: 'member' | 'admin' = 'member'): Actor {
   return { kind: 'user', id, role, tokenVersion: tokenVersionOf(id) }
-}
-
-/** The same engine with some methods replaced. */
-export function withMethods<E extends object>(engine: E, methods: Partial<E>): E {
-  return new Proxy(engine, {
-    get(target, name) {
-      const own: unknown = Reflect.get(methods, name)
-      if (own !== undefined) return own
-      const value: unknown = Reflect.get(target, name, target)
-      return typeof value === 'function' ? value.bind(target) : value
-    },
-  })
 }
