@@ -24,11 +24,10 @@ export const now = 'now'
 
 /** The answer of a mutation and the rows afterwards, or the error if nothing was changed. */
 export function naiveMutation(text: string, variables: Variables, actor: Actor, before: NaiveState): Outcome {
-  const asked = new Recorder(before)
-  executed(text, variables, asked)
-  const unknown = asked.changes.find(({ name }) => actor.kind === 'anonymous' && name !== 'likePost')
+  const asked = changesIn(text, variables, before)
+  const unknown = asked.find(({ name }) => actor.kind === 'anonymous' && name !== 'likePost')
   if (unknown !== undefined) return { code: 'UNAUTHENTICATED', path: [unknown.key] }
-  const bad = asked.changes.find(change => !isGood(change))
+  const bad = asked.find(change => !isGood(change))
   if (bad !== undefined) return { code: 'BAD_USER_INPUT', path: [bad.key] }
   const changes = new NaiveMutation(before, actor)
   const missing = Object.keys(naiveSchema.getMutationType()?.getFields() ?? {}).find(name => !(name in changes))
@@ -68,23 +67,21 @@ interface Asked {
   readonly args: Args
 }
 
-/** Changes nothing, and returns the requested fields. */
-class Recorder {
-  readonly changes: Asked[] = []
-
-  constructor(state: NaiveState) {
-    const query = new NaiveQuery(() => state)
-    const noting = (shown: () => unknown) => (args: Args, _: unknown, info: GraphQLResolveInfo) => {
-      this.changes.push({ name: info.fieldName, key: String(info.path.key), args })
-      return shown()
-    }
-    const all = mutationsBy({
-      Post: noting(() => query.shownPost(nothing)),
-      Comment: noting(() => ({ ...query.shownComment(nothing), post: () => query.shownPost(nothing) })),
-      Boolean: noting(() => true),
-    })
-    Object.assign(this, all)
+/** The changes that an operation asks for, in order. It changes nothing. */
+function changesIn(text: string, variables: Variables, state: NaiveState): readonly Asked[] {
+  const changes: Asked[] = []
+  const query = new NaiveQuery(() => state)
+  const noting = (shown: () => unknown) => (args: Args, _: unknown, info: GraphQLResolveInfo) => {
+    changes.push({ name: info.fieldName, key: String(info.path.key), args })
+    return shown()
   }
+  const all = mutationsBy({
+    Post: noting(() => query.shownPost(nothing)),
+    Comment: noting(() => ({ ...query.shownComment(nothing), post: () => query.shownPost(nothing) })),
+    Boolean: noting(() => true),
+  })
+  executed(text, variables, all)
+  return changes
 }
 
 const nothing = {
