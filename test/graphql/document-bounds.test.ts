@@ -66,15 +66,6 @@ const requests: Readonly<Record<string, readonly [expected: RegExp, text: string
   ],
 }
 
-function assertShort(errors: readonly ErrorBody[]): void {
-  assert.ok(errors.length > 0 && errors.length <= 11, `${errors.length} errors`)
-  for (const { message, locations = [] } of errors) {
-    assert.ok(message.length <= 501, `${message.length} characters: ${message}`)
-    assert.doesNotMatch(message, /q{101}|9{101}|\n/)
-    assert.ok(locations.length <= 10, `${locations.length} locations`)
-  }
-}
-
 /** The introspection query of graphql-js, which GraphiQL, GraphQL Code Generator, Apollo and many other tools send. */
 const usual = [
   getIntrospectionQuery(),
@@ -162,7 +153,12 @@ describe('Documents', () => {
       const { status, body } = await query(app, text, asked)
       assert.equal(status, 400, body.slice(0, 1000))
       const { errors }: { errors: readonly ErrorBody[] } = JSON.parse(body)
-      assertShort(errors)
+      assert.ok(errors.length > 0 && errors.length <= 11, `${errors.length} errors`)
+      for (const { message, locations = [] } of errors) {
+        assert.ok(message.length <= 501, `${message.length} characters: ${message}`)
+        assert.doesNotMatch(message, /q{101}|9{101}|\n/)
+        assert.ok(locations.length <= 10, `${locations.length} locations`)
+      }
       assert.match(errors[0]?.message ?? '', expected)
       assert.ok(body.length < 16 * 1024, `${body.length} characters`)
       using socket = await SocketClient.connect(app)
