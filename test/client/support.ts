@@ -10,6 +10,7 @@ import {
   type TokenStorage,
   type Watcher,
 } from '../../client/src/index.ts'
+import { TestClock } from '../support/clock.ts'
 
 export type TestClient = ReturnType<typeof connectTo>
 
@@ -48,20 +49,11 @@ export class TabStorage implements TokenStorage {
 }
 
 /** A clock for the client that stands still until the test moves it. Timers that are due run then. */
-export class ManualClock implements Clock {
-  #now: number
+export class ManualClock extends TestClock implements Clock {
   #timers: { readonly at: number; readonly run: () => void }[] = []
 
-  constructor(now: number) {
-    this.#now = now
-  }
-
-  now(): number {
-    return this.#now
-  }
-
   after(milliseconds: number, run: () => void): () => void {
-    const timer = { at: this.#now + milliseconds, run }
+    const timer = { at: this.now() + milliseconds, run }
     this.#timers.push(timer)
     return () => {
       this.#timers = this.#timers.filter(each => each !== timer)
@@ -70,19 +62,19 @@ export class ManualClock implements Clock {
 
   /** Milliseconds until each timer is due. */
   get due(): readonly number[] {
-    return this.#timers.map(({ at }) => at - this.#now)
+    return this.#timers.map(({ at }) => at - this.now())
   }
 
-  pass(milliseconds: number): void {
+  override pass(milliseconds: number): void {
     this.sleep(milliseconds)
-    const due = this.#timers.filter(({ at }) => at <= this.#now)
+    const due = this.#timers.filter(({ at }) => at <= this.now())
     this.#timers = this.#timers.filter(timer => !due.includes(timer))
     for (const { run } of due) run()
   }
 
   /** Time passes but no timers run, as on a laptop in sleep mode. */
   sleep(milliseconds: number): void {
-    this.#now += milliseconds
+    super.pass(milliseconds)
   }
 }
 
