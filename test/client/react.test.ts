@@ -12,6 +12,7 @@ import { browserMissing, openPage } from '../support/browser.ts'
 import { temporaryFolder } from '../support/folder.ts'
 import { read } from '../support/graphql.ts'
 import { createMember, logIn } from '../support/rest.ts'
+import { shared } from '../support/shared.ts'
 import { leaveBrowser, sharedBrowser } from '../support/shared-browser.ts'
 import { assertSoon } from '../support/wait.ts'
 import { connectTo, tokenFor } from './support.ts'
@@ -31,8 +32,6 @@ test('the hooks for React render on a server, where nobody is signed in and noth
 
 describe('The hooks for React, in StrictMode', { skip: browserMissing }, () => {
   const folder = temporaryFolder()
-  let app: Awaited<ReturnType<typeof startTestApp>>
-  let token: string
   before(async () => {
     const settings = { root: import.meta.dirname, configFile: false, logLevel: 'error' } as const
     const lib = { entry: 'react-page.ts', formats: ['es' as const], fileName: () => 'page.js' }
@@ -40,14 +39,12 @@ describe('The hooks for React, in StrictMode', { skip: browserMissing }, () => {
     await build({ ...settings, define, build: { outDir: folder.path, emptyOutDir: false, lib } })
     const html = '<!doctype html><title>Hooks</title><body></body><script type="module" src="page.js"></script>'
     writeFileSync(join(folder.path, 'index.html'), html)
-    app = await startTestApp({ DEMO_DATA: 'true', RATE_LIMIT_MAX: '0', PUBLIC_DIR: folder.path })
-    token = await logIn(app, 'ada@example.com', 'demo-password')
   })
-  after(async () => {
-    await leaveBrowser()
-    await app?.[Symbol.asyncDispose]()
-    folder[Symbol.dispose]()
-  })
+  const app = shared(() => startTestApp({ DEMO_DATA: 'true', RATE_LIMIT_MAX: '0', PUBLIC_DIR: folder.path }))
+  let token: string
+  before(async () => (token = await logIn(app, 'ada@example.com', 'demo-password')))
+  after(leaveBrowser)
+  after(() => folder[Symbol.dispose]())
 
   const opened = async () => {
     const { page, troubles, ...rest } = await openPage(await sharedBrowser(), `${app.url}/app/`)
@@ -61,14 +58,11 @@ describe('The hooks for React, in StrictMode', { skip: browserMissing }, () => {
       token,
       variables: { postId, text },
     })
-  const countOf = async (postId: number) => {
-    const { post } = await read<{ post: { commentCount: number } }>(app, `{ post(id: ${postId}) { commentCount } }`)
-    return post.commentCount
-  }
 
   it('show what is there and what happens, and end everything with the component', async () => {
     await using view = await opened()
-    const count = await countOf(1)
+    const { post } = await read<{ post: { commentCount: number } }>(app, '{ post(id: 1) { commentCount } }')
+    const count = post.commentCount
     await view.run("test.show('post')")
     await view.page.getByText(new RegExp(`^live .*: ${count}, newest none \\| false`)).waitFor()
     assert.equal(await view.run('test.anew'), 1, 'events arrive from now on')
