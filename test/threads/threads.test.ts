@@ -4,12 +4,12 @@ import { connect } from 'node:net'
 import { after, before, describe, it, mock, test } from 'node:test'
 import { setImmediate as turn } from 'node:timers/promises'
 import type { Worker } from 'node:worker_threads'
-import pg from 'pg'
 import { readConfig } from '../../src/config.ts'
 import { demoLogin } from '../../src/core/demo.ts'
 import { orLast, Serving } from '../../src/threads/serving.ts'
 import type { ServingData } from '../../src/threads/serving-thread.ts'
 import { startThreads } from '../../src/threads/supervisor.ts'
+import { connectTo } from '../storage/transaction.ts'
 import { startTestApp, startTestAppOn } from '../support/app.ts'
 import { postgres } from '../support/engines.ts'
 import { inForm, notInQuick } from '../support/form.ts'
@@ -253,21 +253,16 @@ test('the server stops if its threads end again and again within a minute', { sk
 
 test('threads have no more connections to PostgreSQL together than one may have', { skip: postgres.skip }, async () => {
   await using app = await startTestAppOn(postgres, { ...two, DATABASE_POOL_MAX: '4' })
-  const [holder, watcher] = [new pg.Client(app.database.location), new pg.Client(app.database.location)]
-  await Promise.all([holder.connect(), watcher.connect()])
+  await using holder = await connectTo(app.database.location)
+  await using watcher = await connectTo(app.database.location)
   const ours = "select pid from pg_stat_activity where application_name = 'duet' and datname = current_database()"
-  try {
-    await holder.query('begin')
-    await holder.query('lock table users')
-    const line = 'GET /users HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n'
-    const answers = Promise.all(Array.from({ length: 40 }, () => sendRaw(app.port, line)))
-    await waitUntil(async () => (await watcher.query(ours)).rows.length >= 4)
-    await holder.query('rollback')
-    for (const { status } of await answers) assert.equal(status, 200)
-    assert.equal((await watcher.query(ours)).rows.length, 4)
-  } finally {
-    await Promise.all([holder.end(), watcher.end()])
-  }
+  await holder.query('begin; lock table users')
+  const line = 'GET /users HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n'
+  const answers = Promise.all(Array.from({ length: 40 }, () => sendRaw(app.port, line)))
+  await waitUntil(async () => (await watcher.query(ours)).rows.length >= 4)
+  await holder.query('rollback')
+  for (const { status } of await answers) assert.equal(status, 200)
+  assert.equal((await watcher.query(ours)).rows.length, 4)
 })
 
 test('a thread that is late with its metrics is counted with what it told last', async () => {
