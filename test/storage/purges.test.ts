@@ -1,15 +1,15 @@
 import assert from 'node:assert/strict'
-import { it, mock } from 'node:test'
+import { it } from 'node:test'
 import { type Statement, sql } from '../../src/storage/sql.ts'
 import { startTestApp } from '../support/app.ts'
-import { engineKinds, type TestDatabase } from '../support/engines.ts'
+import { engineKinds } from '../support/engines.ts'
 import { tokenKeys } from '../support/keys.ts'
 import { catalogue } from './contract-verbs.ts'
 
 for (const kind of engineKinds) {
   it(`a service that runs for a minute deletes exactly the events older than an hour and a minute, the idempotency keys that have expired, and such password resets, on ${kind.name}`, {
     skip: kind.skip,
-  }, async () => {
+  }, async t => {
     await using database = await kind.create()
     await using engine = database.open(catalogue)
     await engine.write('run', [
@@ -18,7 +18,13 @@ for (const kind of engineKinds) {
       sql`insert into payments (amount_cents, created_at) values (1, now_plus(0))`,
       ...[-3_600, -60, 3_600, 60].map(insertKey),
     ])
-    await serveForAMinute(database)
+    t.mock.timers.enable({ apis: ['setInterval'] })
+    {
+      // A mocked timer is only in this thread.
+      await using _app = await startTestApp({ DATABASE_URL: database.url, TOKEN_KEYS: tokenKeys, THREADS: '1' })
+      t.mock.timers.tick(60_000)
+    } // stops the service, which waits for the running purge
+    t.mock.timers.reset()
     assert.deepEqual(await engine.read(sql`select post_id from outbox order by id`), [[3_600], [60]])
     assert.deepEqual(await engine.read(sql`select email_key from password_resets`), [['60']])
     assert.deepEqual(await engine.read(sql`select key from idempotency_keys order by id`), [['3600'], ['60']])
@@ -39,16 +45,4 @@ function insertReset(left: number): Statement {
 function insertKey(left: number): Statement {
   return sql`insert into idempotency_keys (scope, key, payment_id, expires_at)
              select '/payments', ${String(left)}, id, now_plus(${left}) from payments`
-}
-
-async function serveForAMinute({ url }: TestDatabase): Promise<void> {
-  mock.timers.enable({ apis: ['setInterval'] })
-  try {
-    // A mocked timer is only in this thread.
-    await using _app = await startTestApp({ DATABASE_URL: url, TOKEN_KEYS: tokenKeys, THREADS: '1' })
-    mock.timers.tick(60_000)
-    // The end of this block stops the service, which waits for the running purge.
-  } finally {
-    mock.timers.reset()
-  }
 }
