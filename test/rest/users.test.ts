@@ -34,10 +34,6 @@ for (const kind of engineKinds) {
       all.push(await createUser(empty, { age: 30, avatar }))
       all.sort((one, other) => one.id - other.id)
       assert.deepEqual(bodyOf(await send(empty, 'GET /users')), all)
-      for (const { id, name, email } of all) {
-        assert.deepEqual([typeof id, typeof name, typeof email], ['number', 'string', 'string'])
-      }
-      assert.deepEqual(bodyOf(await send(empty, 'GET /users?limit=5')), all.slice(0, 5))
     })
 
     it('a page has as many users as its limit, however long their texts are, and at most 4.1 MB', async () => {
