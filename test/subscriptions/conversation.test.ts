@@ -209,24 +209,20 @@ describe('Conversation', () => {
 })
 
 /** A connection that throws when it sends the chosen message. */
-class BrokenWire extends FakeWire {
-  #at: string
-
-  constructor(at: string) {
-    super()
-    this.#at = at
+function brokenWire(at: string): FakeWire {
+  const wire = new FakeWire()
+  const send = wire.send.bind(wire)
+  wire.send = message => {
+    if (JSON.parse(message).type === at) throw new Error(`no ${at}`)
+    send(message)
   }
-
-  override send(message: string): void {
-    if (JSON.parse(message).type === this.#at) throw new Error(`no ${this.#at}`)
-    super.send(message)
-  }
+  return wire
 }
 
 describe('An internal error in the work for a socket', () => {
   it('closes it with 1011 and is reported: sending any message', async () => {
     for (const at of ['connection_ack', 'pong', 'complete', 'error']) {
-      const wire = new BrokenWire(at)
+      const wire = brokenWire(at)
       using talk = converse({}, wire)
       talk.say({ type: 'connection_init' })
       await turn()
@@ -240,7 +236,7 @@ describe('An internal error in the work for a socket', () => {
   })
 
   it('closes it with 1011, and no other, and is reported: sending an event', async () => {
-    const wire = new BrokenWire('next')
+    const wire = brokenWire('next')
     using talk = await acknowledged({}, wire)
     talk.begin('1', posts)
     await turn()
