@@ -14,11 +14,6 @@ import { idsIn, newPost } from './posts.ts'
 const posts = 'subscription { postAdded { id } }'
 const comments = 'subscription ($postId: ID!) { commentAdded(postId: $postId) { id } }'
 
-async function newComment(writer: SocketClient, postId: string): Promise<string> {
-  const mutation = 'mutation ($postId: ID!) { addComment(postId: $postId, text: "x") { id } }'
-  return (await writer.read<{ addComment: { id: string } }>(mutation, { postId })).addComment.id
-}
-
 for (const kind of engineKinds) {
   describe(`A subscription with positions on ${kind.name}`, { skip: kind.skip }, () => {
     const app = shared(() => startTestAppOn(kind, { RATE_LIMIT_MAX: '0' }))
@@ -43,7 +38,7 @@ for (const kind of engineKinds) {
       const [deleted, post] = [await newPost(writer), await newPost(writer)]
       await remove(deleted)
       const position = await start()
-      await newComment(writer, post)
+      await writer.read(`mutation { addComment(postId: ${post}, text: "x") { id } }`)
       await remove(post)
       using client = await SocketClient.connect(app)
       for (const [postId, code] of [
@@ -98,7 +93,10 @@ for (const kind of engineKinds) {
         []
       for (let n = 0; n < inForm(10, 60); n++) {
         const before = whole.events.length
-        const { client: cut, position } = await connectWithPosition(app)
+        const cut = await SocketClient.open(app)
+        await cut.initialise({ positions: true })
+        const { position = assert.fail() }: { position?: string } = Object(cut.messages[0]?.payload)
+        assert.deepEqual(cut.messages, [{ type: 'connection_ack', payload: { position } }])
         cut.begin(posts)
         cut[Symbol.dispose]()
         const own = await newPost(writer)
@@ -161,16 +159,6 @@ for (const kind of engineKinds) {
 async function settled(read: () => Promise<number>): Promise<number> {
   for (let n = 0; n < 50; n++) await turn()
   return read()
-}
-
-/** A socket that has asked for the position at its start. */
-async function connectWithPosition(app: { readonly url: string }) {
-  const client = await SocketClient.open(app)
-  await client.initialise({ positions: true })
-  const [message] = client.messages
-  const { position } = (message?.payload ?? {}) as { position?: string }
-  assert.deepEqual(message, { type: 'connection_ack', payload: { position } })
-  return { client, position: position ?? assert.fail('no position') }
 }
 
 const positionOf = ({ positions }: Operation, index: number): number =>
