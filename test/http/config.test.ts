@@ -68,7 +68,7 @@ const variables: Readonly<Record<keyof typeof settings, readonly [string, unknow
   INTROSPECTION: ['introspection', true, 'off', false, 'yes', 'true', '1', 'perhaps'],
   EXPLORERS: ['explorers', true, 'off', false, 'yes', 'false', '0', 'perhaps'],
   TRUSTED_DOCUMENTS: ['trustedDocuments', undefined, '/etc/documents.json', '/etc/documents.json'],
-  TRUST_PROXY: ['trustProxy', [], '10.0.0.0/8, ::1', ['10.0.0.0/8', '::1'], 'everyone', '10.0.0.0/33'],
+  TRUST_PROXY: ['trustProxy', [], '10.0.0.0/32, ::1', ['10.0.0.0/32', '::1'], 'everyone', '10.0.0.0/33'],
   NODE_ENV: ['production', false, 'production', true, 'prod', 'Staging'],
 }
 
