@@ -202,7 +202,7 @@ describe('Two threads', () => {
 
     // All clients together have half of twelve on each thread.
     const others: Operation[] = []
-    for (let count = 0; count < 8; count++) {
+    for (let count = 0; count < 16; count++) {
       const other = sockets.use(await SocketClient.connect(app, { localAddress: `127.0.0.${count + 10}` }))
       for (let n = 0; n < 3; n++) others.push(other.begin(`subscription { postAdded { other${count}x${n}: id } }`))
     }
