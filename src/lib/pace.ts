@@ -1,4 +1,5 @@
 import { setTimeout as delay, setImmediate as turn } from 'node:timers/promises'
+import { oneAtATime } from './one-at-a-time.ts'
 
 /** Long work in parts. Between two of them others are served, for as long as the part before took. */
 export class Pace {
@@ -13,3 +14,14 @@ export class Pace {
 
 /** A part may also have waited, for the database or others. */
 const longestMs = 3
+
+/** Does work for each of many items. All of it together takes a few milliseconds of a turn of the event loop. */
+export async function inSlices<Item>(items: Iterable<Item>, work: (item: Item) => void): Promise<void> {
+  for (const item of items) {
+    work(item)
+    while (performance.now() > end) end = await nextSlice()
+  }
+}
+
+let end = 0
+const nextSlice = oneAtATime(() => turn().then(() => performance.now() + 5))

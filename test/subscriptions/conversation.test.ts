@@ -62,6 +62,15 @@ describe('Conversation', () => {
     assert.deepEqual([most, closed(), fanOut.groups.members], [4, 25, 0])
   })
 
+  it('leaves turns to others while it ends many operations', async () => {
+    const { begin, conversation, stage } = await acknowledged({ observer: { ended: () => void Buffer.alloc(4e6, 1) } })
+    for (let n = 0; n < 50; n++) begin(`${n}`, posts)
+    await soon(() => stage.fanOut.groups.members === 50)
+    conversation.closed()
+    assert.ok(stage.fanOut.groups.members > 0)
+    await waitUntil(() => stage.fanOut.groups.members === 0)
+  })
+
   it('the end of a completed operation does not end another operation with the same id, and one that is completed before it has begun leaves nothing', async () => {
     using talk = await acknowledged()
     const { promise, resolve } = Promise.withResolvers<void>()

@@ -351,14 +351,19 @@ describe('Sending an event', () => {
       count++
       for (const end = performance.now() + 0.2; performance.now() < end; );
     }
-    const slow = { ready: () => undefined, next: spin, end() {} }
-    for (let n = 0; n < 500; n++) await stage.fanOut.subscribe(stage.subscription(ids), slow, 'a client')
+    const slow = { ready: () => undefined, next: spin, end: spin }
+    for (const subscription of [stage.subscription(ids), stage.subscription(comments, { post: '5' })])
+      for (let n = 0; n < 500; n++) await stage.fanOut.subscribe(subscription, slow, 'a client')
     const counts = await atEachTurn(
       () => count,
-      () => stage.happen(postAdded(1), postAdded(2)),
+      () => stage.happen(postAdded(1), postAdded(2)).then(() => waitUntil(() => count === 1_000)),
     )
-    await waitUntil(() => count === 1_000)
     assert.ok(counts.filter(each => each < 500).length >= 3, `turns at ${counts}`)
+    const ends = await atEachTurn(
+      () => count,
+      () => stage.happen(postDeleted(5)).then(() => waitUntil(() => count === 1_500)),
+    )
+    assert.ok(ends.length >= 3, `ends at ${ends}`)
   })
 
   it('to thousands of different subscriptions leaves time for other work in between, and all get the next one too', async () => {

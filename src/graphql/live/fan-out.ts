@@ -82,7 +82,10 @@ export class FanOut {
       const isAhead = live !== undefined && live.cursor <= from
       const group = isAhead ? live : new Group(name, subscription, positions, from)
       group.add(member)
-      if (!isAhead) this.#start(group)
+      if (!isAhead) {
+        this.#running.set(group, undefined)
+        void during(undefined, () => this.#startAll([group]))
+      }
       return () => this.groups.leave(member)
     } catch (error) {
       this.groups.giveBack(client, name)
@@ -109,11 +112,6 @@ export class FanOut {
     }
   }
 
-  #start(group: Group): void {
-    this.#running.set(group, undefined)
-    void during(undefined, () => this.#startAll([group]))
-  }
-
   /** Delivers until the group has caught up or has no members any more. */
   async #run(group: Group): Promise<void> {
     const { feed } = this.#parts
@@ -129,7 +127,7 @@ export class FanOut {
           return this.groups.goLive(group)
         }
       } catch (error) {
-        if (!isOutage(error)) this.groups.end(group, reportedRefusal(error, this.#parts.report))
+        if (!isOutage(error)) await this.groups.end(group, reportedRefusal(error, this.#parts.report))
         else {
           await pause(retryMs, undefined, { ref: false })
           this.#setGoal(group)
@@ -171,7 +169,7 @@ export class FanOut {
     const data = subject === undefined ? undefined : await this.#dataAbout(group, subject)
     group.cursor = event.position // from now on, a new member that wants this event gets it elsewhere
     group.page = group.page.slice(1)
-    if (subject === undefined) this.groups.end(group, undefined)
+    if (subject === undefined) await this.groups.end(group, undefined)
     else if (data === undefined) observer.skipped()
     if (data === undefined) return 0
     const message = new EventMessage(data, group.positions ? placeToText(event) : undefined)

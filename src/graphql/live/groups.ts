@@ -3,6 +3,7 @@ import { setImmediate as turn } from 'node:timers/promises'
 import { type Event, nameOf, type Topic } from '../../core/events.ts'
 import type { Show } from '../../core/store.ts'
 import { Counts } from '../../lib/counts.ts'
+import { inSlices } from '../../lib/pace.ts'
 import { type Refusal, refusal } from '../errors.ts'
 import type { EventMessage } from './event-message.ts'
 
@@ -172,11 +173,11 @@ export class Groups {
   }
 
   /** Ends the subscriptions of all members: the topic has ended, or the selection cannot be delivered. */
-  end(group: Group, refused: Refusal | undefined): void {
-    for (const member of group.members) {
+  end(group: Group, refused: Refusal | undefined): Promise<void> {
+    return inSlices(group.members, member => {
       this.leave(member)
       member.subscriber.end(refused)
-    }
+    })
   }
 }
 

@@ -5,6 +5,7 @@ import type { Allowance } from '../../core/ports.ts'
 import { traceparentIn } from '../../http/logging.ts'
 import type { Metrics } from '../../http/metrics.ts'
 import type { RequestLog } from '../../http/request-log.ts'
+import { inSlices } from '../../lib/pace.ts'
 import type { RequestsAtOnce } from '../../lib/requests-at-once.ts'
 import { during } from '../../lib/waits.ts'
 import { whenLate } from '../../lib/within.ts'
@@ -113,8 +114,7 @@ export class Conversation {
     this.#state = 'over'
     clearTimeout(this.#initTimer)
     this.login.stop()
-    for (const run of this.#operations.values()) run.stop()
-    this.#operations.clear()
+    inSlices(this.#operations.values(), run => run.stop()).catch(this.#abandon)
   }
 
   #handle({ type, id, payload }: Fields): void {

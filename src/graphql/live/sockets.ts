@@ -8,6 +8,7 @@ import type { Unread } from '../../http/unread.ts'
 import type { Upgrade } from '../../http/upgrades.ts'
 import { Counts } from '../../lib/counts.ts'
 import { messageRate } from '../../lib/message-rate.ts'
+import { inSlices } from '../../lib/pace.ts'
 import { socketBounds } from './messages.ts'
 import { Conversation, type ConversationParts } from './protocol.ts'
 import { beatMs, Socket } from './socket.ts'
@@ -47,7 +48,7 @@ export class Sockets implements AsyncDisposable {
   /** Count the messages of each client that has sockets. */
   readonly #rates = new Map<string, ReturnType<typeof messageRate>>()
   #retired: { readonly code: number; readonly reason: string } | undefined
-  readonly #heartbeat = setInterval(() => this.beat(), beatMs).unref()
+  readonly #heartbeat = setInterval(() => void this.beat(), beatMs).unref()
 
   constructor(parts: SocketsParts) {
     this.#parts = parts
@@ -127,13 +128,15 @@ export class Sockets implements AsyncDisposable {
   async revoke(userId: number): Promise<void> {
     // Results by token version: a user may have a thousand sockets, but few token versions.
     const known = new Map<string, boolean>()
+    const revoked: Conversation[] = []
     for (const conversation of this.#sockets.values()) {
       const { actor } = conversation.login
       if (actor.kind !== 'user' || actor.id !== userId) continue
       const isValid = known.get(actor.tokenVersion) ?? (await this.#isStillValid(actor))
       known.set(actor.tokenVersion, isValid)
-      if (!isValid) conversation.end(4403, 'Forbidden')
+      if (!isValid) revoked.push(conversation)
     }
+    await inSlices(revoked, each => each.end(4403, 'Forbidden'))
   }
 
   /** A permanent error counts as revoked. If the store is unavailable, the error is thrown. */
@@ -163,8 +166,8 @@ export class Sockets implements AsyncDisposable {
     for (const each of this.#sockets.values()) each.guarded(() => each.endSoon(code, reason))
   }
 
-  beat(): void {
-    for (const [socket, conversation] of this.#sockets) conversation.guarded(() => socket.beat())
+  beat(): Promise<void> {
+    return inSlices(this.#sockets, ([socket, conversation]) => conversation.guarded(() => socket.beat()))
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
