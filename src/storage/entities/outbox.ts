@@ -48,7 +48,7 @@ export function createEventLog(engine: Engine<typeof outboxVerbs>, keptSeconds =
       }
     },
     async ofTopic(topic, after, through) {
-      const values = [after, through, readTogether, ...(topic.postId === undefined ? [] : [topic.postId])]
+      const values = [after, through, keptTogether, ...(topic.postId === undefined ? [] : [topic.postId])]
       const rows = await engine.read({ text: texts.ofTopic[topic.kind], values })
       if (Number(rows[0]?.[0]) > after + 1) return undefined
       return rows.filter(row => row[1] !== null).map(row => eventOf(row.slice(1)))
@@ -96,6 +96,7 @@ export const outboxVerbs = {
 const marginSeconds = 60
 const purgedTogether = 500
 const readTogether = 500
+const keptTogether = 50 // by each subscription that catches up, and its client may read slowly
 
 /** What the engines call the position of an event, the last position given, and the time of an event without one. */
 const names = {
