@@ -83,7 +83,7 @@ const tests: Readonly<Record<string, string | readonly string[]>> = {
   ],
   'content that one transaction deletes': [
     'storage/deleted-users: is deleted in several steps of at most 200 posts or comments each',
-    'storage/deleted-users: is deleted in steps of 1,000 comments, and its event is told at the end',
+    'storage/deleted-users: is deleted in steps of 200 comments, and its event is told at the end',
     'storage/deleted-users: is gone when its deletion is answered, and is not deleted together with other changes',
   ],
   'names and e-mails, an avatar, a password':

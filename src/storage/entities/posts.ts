@@ -12,7 +12,7 @@ import { idOf, unlessRevoked } from './actors.ts'
 import { addComment, deleteComment, updateComment } from './comments.ts'
 import { eventAbout } from './outbox.ts'
 import { lockContent, places } from './post-locks.ts'
-import { deleteSomeReplies } from './user-content.ts'
+import { contentPerStep, deleteSomeReplies } from './user-content.ts'
 
 /** The selection to return after a change, compiled to the SQL statement that reads it. */
 export interface CompiledShow extends Pick<Show, 'values' | 'id'> {
@@ -73,16 +73,13 @@ function* performAll(
   return results
 }
 
-/** A post with more comments is deleted in several transactions, so that other writes can run between them. */
-const mostDeleted = 1_000
-
 /** Several changes share one transaction, so they cannot be made in steps. */
 function* checkDeletions(changes: readonly CompiledChange[]): Steps<void> {
   const ids = distinct(changes.map(change => (change.kind === 'delete a post' ? change.id : null)))
   if (ids.length === 0) return
   const [row] = yield { text: `select sum(comment_count) from posts where id in (${places(ids)})`, values: ids }
-  if (Number(row?.[0]) + changes.length > mostDeleted)
-    throw badInput(`An operation with several changes deletes at most ${mostDeleted} comments`)
+  if (Number(row?.[0]) + changes.length > contentPerStep)
+    throw badInput(`An operation with several changes deletes at most ${contentPerStep} comments`)
 }
 
 type Refused = Exclude<ChangeRefusal['refused'], 'token revoked'>
@@ -120,8 +117,8 @@ function* perform(actor: Actor, change: CompiledChange, traceparent: string | nu
       const post = yield* lockPost(change.id, change.reach)
       if (post === undefined) return false
       if (post === 'not permitted') return post
-      if (post.comments > mostDeleted) {
-        yield* deleteSomeReplies(post.id, mostDeleted)
+      if (post.comments > contentPerStep) {
+        yield* deleteSomeReplies(post.id)
         return 'more'
       }
       yield eventAbout('post-deleted', post.id, null, traceparent)
