@@ -100,7 +100,8 @@ describe('Group commit', () => {
     const kept = async () => (await engine.read(sql`select key from notes order by key`)).flat()
     for (const late of ['late 1', 'late 2']) {
       await assert.rejects(engine.write('hang', late, 700), isUnknown)
-      await waitUntil(async () => (await kept()).includes(late))
+      await assert.rejects(engine.write('put', 'refused at once', 'v'), error => isOutage(error) && !isUnknown(error))
+      await waitUntil(async () => (await engine.ping().then(kept, () => [''])).includes(late))
       const outcomes = await Promise.allSettled([engine.write('put', 'lost', 'v'), engine.write('endThread')])
       for (const outcome of outcomes) assert.ok(outcome.status === 'rejected' && isUnknown(outcome.reason))
       await waitUntil(async () => (await engine.write('put', 'next', 'v').catch(() => undefined)) === 'put')

@@ -23,6 +23,7 @@ export class SqliteWriter implements AsyncDisposable {
   readonly #long = new Queue({ atOnce: 1 })
   readonly #watch: NodeJS.Timeout
   #lastId = 0
+  #hangs = false
   #closed = false
   /** What the writer thread has told about the file. */
   loss: AppError | undefined
@@ -36,8 +37,8 @@ export class SqliteWriter implements AsyncDisposable {
   submit(verb: string, args: readonly unknown[]): Promise<unknown> {
     if (this.loss !== undefined) return Promise.reject(this.loss)
     if (this.#closed) return Promise.reject(unavailable(new Error('The store is closed')))
-    if (this.#waiting.size >= bounds.waiting)
-      return Promise.reject(unavailable(new Error('Too many writes are waiting')))
+    if (this.#waiting.size >= bounds.waiting || this.#hangs)
+      return Promise.reject(unavailable(new Error('Too many writes are waiting, or the disk does not respond')))
     return new Promise((resolve, reject) => {
       const id = ++this.#lastId
       this.#waiting.set(id, { verb, settle: { resolve, reject }, since: performance.now(), waits: waitsNow() })
@@ -105,12 +106,14 @@ export class SqliteWriter implements AsyncDisposable {
     return settle
   }
 
-  // If the disk hangs, not even an error arrives.
+  // If the disk hangs, not even an error arrives. Until the first one is answered, further writes would fill the memory.
   #refuseForgotten(): void {
-    const now = performance.now()
-    for (const [id, { since }] of this.#waiting) {
-      if (since > now - this.#options.timeouts.hang) return
-      this.#take(id, now)?.reject(outcomeUnknown(new Error('The disk does not respond')))
+    const forgotten = performance.now() - this.#options.timeouts.hang
+    this.#hangs = false
+    for (const { since, settle } of this.#waiting.values()) {
+      if (since > forgotten) return
+      this.#hangs = true
+      settle?.reject(outcomeUnknown(new Error('The disk does not respond')))
     }
   }
 
