@@ -51,7 +51,7 @@ const tests: Readonly<Record<string, string | readonly string[]>> = {
   'a log line': 'http/request-log: a log line has a bounded length, whatever a client sends or an error contains',
   'lines of the log that nobody reads': 'http/request-log: of lines that nobody reads in time 4 MiB are kept',
   'series and texts of the metrics': [
-    'http/metrics: unknown paths and unusual methods create no series of their own',
+    'http/metrics: histograms count as those of prom-client do, and requests have at most 150 series',
     'http/metrics: scrapes at the same time share one text',
   ],
   'threads that end': 'threads/threads: a thread that ends is replaced while the other continues',

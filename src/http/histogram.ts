@@ -1,9 +1,9 @@
 import type { Metric, Registry } from 'prom-client'
 
-type Labels = Readonly<Record<string, string | number>>
+type Named = readonly [key: string, labels: () => Series['labels']]
 
 interface Series {
-  readonly labels: Labels
+  readonly labels: Readonly<Record<string, string | number>>
   readonly counts: Float64Array
   sum: number
 }
@@ -31,12 +31,18 @@ export class Histogram {
     return value => this.#add(series, value)
   }
 
-  /** The same key must always mean the same labels. */
-  observe(value: number, key: string, labels: () => Labels): void {
-    this.#add(this.#series.get(key) ?? this.#begin(key, labels()), value)
+  /** The same key must always mean the same labels. With 150 series, `other` takes the place of a new one. */
+  observe(value: number, [key, labels]: Named, other: () => Named): void {
+    const known = this.#series.get(key)
+    if (known !== undefined) this.#add(known, value)
+    else if (this.#series.size < 150) this.#add(this.#begin(key, labels()), value)
+    else {
+      const [otherKey, otherLabels] = other()
+      this.#add(this.#series.get(otherKey) ?? this.#begin(otherKey, otherLabels()), value)
+    }
   }
 
-  #begin(key: string, labels: Labels): Series {
+  #begin(key: string, labels: Series['labels']): Series {
     const series = { labels, counts: new Float64Array(this.#bounds.length + 1), sum: 0 }
     this.#series.set(key, series)
     return series

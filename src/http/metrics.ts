@@ -170,11 +170,12 @@ export function serveMetrics(
 ): void {
   metrics.gauge('duet_http_requests_in_flight', 'Requests being answered now', () => lifecycle.requestsInFlight)
   server.addHook('onResponse', (request, reply, next) => {
-    const route = request.route.url ?? '(none)'
     const method = request.method === 'TRACE' ? '(other)' : request.method // the router gets every unusual one as TRACE
-    const status = reply.statusCode
-    const labels = () => ({ method, route, status })
-    metrics.requests.observe(reply.elapsedTime / 1000, `${method} ${status} ${route}`, labels)
+    const named = (method: string, route = '(none)') =>
+      [`${method} ${reply.statusCode} ${route}`, () => ({ method, route, status: reply.statusCode })] as const
+    metrics.requests.observe(reply.elapsedTime / 1000, named(method, request.route.url), () =>
+      named('(other)', '(other)'),
+    )
     next()
   })
   if (token === undefined && !metricsOpen) return

@@ -53,10 +53,8 @@ describe('The metrics of an app', () => {
     for (let n = 0; n < 20; n++) await ask(`${app.url}/invented-${n}?x=${n}`)
     await ask(`${app.url}/%zz`)
     const methods = ['PROPFIND', 'TRACE', 'PURGE', 'MKCOL', 'LOCK', 'QUERY']
-    for (const method of methods) {
-      await sendRaw(app.port, `${method} /health/live HTTP/1.1\r\nHost: localhost\r\n\r\n`)
-      await sendRaw(app.port, `${method} /invented HTTP/1.1\r\nHost: localhost\r\n\r\n`)
-    }
+    for (const asked of methods.flatMap(method => [`${method} /health/live`, `${method} /invented`]))
+      await sendRaw(app.port, `${asked} HTTP/1.1\r\nHost: localhost\r\n\r\n`)
     const { body } = await ask(`${app.url}/metrics`)
     assert.doesNotMatch(body, new RegExp(`invented|malformed|%zz|"(${methods.join('|')})"`))
     assert.equal(await counted(app, 'method="GET",route="(none)",status="404"'), 20)
@@ -134,7 +132,7 @@ test('with METRICS_TOKEN set, the metrics need that token', async () => {
   assertRefusal(await sendRaw(app.port, `GET /metrics HTTP/1.1\r\nHost: localhost\r\n${twice}\r\n`), 401)
 })
 
-test('histograms count as those of prom-client do', async () => {
+test('histograms count as those of prom-client do, and requests have at most 150 series, and one more for each status', async () => {
   const bounds = [0.1, 1, 10]
   const value = fc.oneof(fc.constantFrom(0, ...bounds), fc.double({ min: 0, max: 20, noNaN: true }))
   const observed = fc.array(fc.tuple(value, fc.constantFrom('GET', 'POST'), fc.constantFrom(200, 404)))
@@ -147,7 +145,7 @@ test('histograms count as those of prom-client do', async () => {
       const oracle = new prom.Histogram({ ...shared, name: 'labelled', labelNames: ['method', 'status'] })
       const plainOracle = new prom.Histogram({ ...shared, name: 'unlabelled' })
       for (const [value, method, status] of all) {
-        labelled.observe(value, `${method} ${status}`, () => ({ method, status }))
+        labelled.observe(value, [`${method} ${status}`, () => ({ method, status })], assert.fail)
         oracle.observe({ method, status }, value)
         unlabelled(value)
         plainOracle.observe(value)
@@ -156,6 +154,9 @@ test('histograms count as those of prom-client do', async () => {
     }),
     { numRuns: runs(50, 1000) },
   )
+  const full = new Histogram(new Registry(), 'full', 'help', bounds)
+  for (let n = 0; n < 300; n++) full.observe(1, [`${n}`, () => ({ n })], () => [`other ${n % 2}`, () => ({ n })])
+  assert.equal(JSON.stringify(full.get()).split('full_count').length, 153)
 })
 
 /** The metrics of the guide, with the labels of each, on one engine. */
