@@ -100,6 +100,7 @@ export class SqliteWriter implements AsyncDisposable {
     if (waiting === undefined) return undefined
     const { settle, since, verb, waits } = waiting
     this.#waiting.delete(id)
+    this.#hangs = false
     waiting.settle = undefined
     if (took !== undefined && waits !== undefined) recordWaits(waiting, waits, took, now)
     if (verb !== pingVerb) this.#options.observer.write((now - since) / 1000)
