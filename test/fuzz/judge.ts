@@ -43,7 +43,9 @@ function answerProblem(sent: HttpRequest | RawBytes, { status, headers, body }: 
   if (isWithoutBody(sent, status)) return body === '' ? undefined : `a body with ${shown}`
   const type = headers.get('content-type') ?? ''
   if (!/^application\/(graphql-response\+)?json(;|$)/.test(type)) {
-    return status < 300 && pageType.test(type) ? undefined : `the type ${JSON.stringify(type)} with ${shown}`
+    return (status < 300 || status === 404) && pageType.test(type)
+      ? undefined
+      : `the type ${JSON.stringify(type)} with ${shown}`
   }
   return bodyProblem(sent, status, body)
 }
