@@ -41,6 +41,7 @@ function answerProblem(sent: HttpRequest | RawBytes, { status, headers, body }: 
   if (status === 401 && !headers.has('www-authenticate')) return `no WWW-Authenticate with ${shown}`
   if (status === 405 && !headers.has('allow')) return `no Allow with ${shown}`
   if (isWithoutBody(sent, status)) return body === '' ? undefined : `a body with ${shown}`
+  if (status === 200 && headers.has('content-encoding')) return undefined // documents, which this does not decode
   const type = headers.get('content-type') ?? ''
   if (!/^application\/(graphql-response\+)?json(;|$)/.test(type)) {
     return (status < 300 || status === 404) && pageType.test(type)
