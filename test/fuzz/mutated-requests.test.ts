@@ -53,7 +53,7 @@ for (const kind of inForm([sqlite], engineKinds)) {
     if (!inForm(false, true)) return
     const names = new Set(succeeded.map(({ name }) => name))
     const never = [...operations.keys()].filter(name => !names.has(name))
-    assert.deepEqual(never, [])
+    assert.deepEqual(never, ['PUT /password-resets/{secret}']) // which is only in a mail
     const grown = (heaps.at(-1) ?? 0) - (heaps[0] ?? 0)
     assert.ok(grown < growthBytes, `${grown} bytes more are in use after the last quarter than after the first`)
   })
