@@ -31,11 +31,11 @@ export class Histogram {
     return value => this.#add(series, value)
   }
 
-  /** The same key must always mean the same labels. With 150 series, `other` takes the place of a new one. */
+  /** The same key must always mean the same labels. If there are too many series, `other` takes the place of a new one. */
   observe(value: number, [key, labels]: Named, other: () => Named): void {
     const known = this.#series.get(key)
     if (known !== undefined) this.#add(known, value)
-    else if (this.#series.size < 150) this.#add(this.#begin(key, labels()), value)
+    else if (this.#series.size < mostSeries) this.#add(this.#begin(key, labels()), value)
     else {
       const [otherKey, otherLabels] = other()
       this.#add(this.#series.get(otherKey) ?? this.#begin(otherKey, otherLabels()), value)
@@ -74,3 +74,6 @@ export class Histogram {
     return [...buckets, total('sum', sum), total('count', count)]
   }
 }
+
+/** A client can cause thousands by requests that are refused, and each scrape would write them all: 170 ms. */
+const mostSeries = 150

@@ -122,6 +122,20 @@ describe('Group commit', () => {
     assert.equal(ports.length, 1, 'a new thread got the last one')
   })
 
+  it('accepts writes again with the first answer of a disk that hung', async t => {
+    const { writer, ports } = writerAlone(t, { ...timeoutsOf(20), operation: 500 })
+    const answer = (id: number) => {
+      ports[0]?.postMessage(JSON.stringify({ verbs: 1, results: [[id, 'late']], runMs: 0, commitMs: 0 }))
+    }
+    await assert.rejects(writer.submit('put', ['a', 'v']), isUnknown)
+    await assert.rejects(writer.submit('put', ['b', 'v']), error => isOutage(error) && !isUnknown(error))
+    answer(1)
+    for (let turns = 0; turns < 20; turns++) await turn()
+    const next = writer.submit('put', ['c', 'v']).catch(String)
+    answer(2)
+    assert.equal(await next, 'late')
+  })
+
   it('lets no verb have waited before it was asked for, also if it joins a transaction that has begun earlier', async t => {
     const { writer, ports } = writerAlone(t)
     const told: [kind: string, since: number, until: number][] = []
@@ -365,11 +379,11 @@ const orphan = (id: number): Job => job(id, 'run', [sql`insert into children (pa
 const job = (id: number, verb: keyof typeof testVerbs, ...args: unknown[]): Job => [id, verb, args as never[], 0]
 
 /** The side of a serving thread, without a writer thread. */
-function writerAlone(t: TestContext) {
+function writerAlone(t: TestContext, timeouts = timeoutsOf(testTimeoutMs)) {
   const ports: MessagePort[] = []
   const observer = { read() {}, write() {}, commit() {}, trouble() {} }
   const connect = (port: MessagePort) => void ports.push(port)
-  const writer = new SqliteWriter({ connect, now: Date.now, observer, timeouts: timeoutsOf(testTimeoutMs) })
+  const writer = new SqliteWriter({ connect, now: Date.now, observer, timeouts })
   t.after(async () => {
     for (const port of ports) port.close()
     await writer[Symbol.asyncDispose]()

@@ -57,7 +57,7 @@ export class SqliteReader implements Disposable {
     const all = this.#waiting
     if (all.length === 0) return
     this.#waiting = []
-    let rest: readonly Waiting[] = []
+    let rest: Waiting[] = []
     try {
       if (this.#writer.loss !== undefined) throw this.#writer.loss
       // A transaction that an error left open would read an old snapshot.
@@ -71,14 +71,14 @@ export class SqliteReader implements Disposable {
       rest = []
       for (const { reject } of all) reject(this.#failure(error))
     }
-    this.#waiting = [...rest, ...this.#waiting]
+    this.#waiting = rest
   }
 
   /**
    * Runs reads for a limited time, so that their results can be sent before too many of them pile up in memory. Returns
    * the reads that have to wait.
    */
-  #readSome(all: readonly Waiting[]): readonly Waiting[] {
+  #readSome(all: readonly Waiting[]): Waiting[] {
     /** The rows of each statement's last run, and the values it ran with. */
     const known = new Map<string, { readonly values: Row; readonly rows: readonly Row[] }>()
     const rest: Waiting[] = []
