@@ -140,23 +140,23 @@ function decodeUser(body: unknown): UserInput {
   const fields = isObject(body) ? body : {}
   const { name, email } = fields
   if (!isFilled(name) || !isFilled(email)) throw badInput('Name and email required')
-  const given = Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== null))
-  return { name, email, ...decodeFields(given) }
+  return { name, email, ...decodeFields(fields, 'not sent') }
 }
 
 function isFilled(value: unknown): value is string {
   return typeof value === 'string' && !isBlank(value)
 }
 
-/** The fields that are sent. `null` removes a value. */
-function decodeFields(fields: Fields): Partial<UserInput> {
+/** The fields that are sent. By default `null` removes a value. */
+function decodeFields(fields: Fields, meaningOfNull: 'removed' | 'not sent' = 'removed'): Partial<UserInput> {
   const decoded: Record<string, unknown> = {}
-  for (const [name, rule] of Object.entries(rules)) {
+  for (const [name, rule] of rules) {
     const value = fields[name]
-    if (value !== undefined) decoded[name] = value === null && name in profileRules ? null : rule(value)
+    if (value === undefined || (value === null && meaningOfNull === 'not sent')) continue
+    decoded[name] = value === null && name in profileRules ? null : rule(value)
   }
   return decoded
 }
 
 const { password, ...required } = userRules
-const rules = { ...required, ...profileRules, password }
+const rules = Object.entries({ ...required, ...profileRules, password })

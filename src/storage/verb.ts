@@ -25,8 +25,8 @@ export type Verbs = Readonly<Record<string, Verb>>
 export interface Catalogue<V extends Verbs = Verbs> {
   readonly url: string
   readonly verbs: V
-  /** The post that a write locks first. Many may want the same one at once. */
-  readonly postOf?: (name: keyof V, args: readonly never[]) => number | undefined
+  /** The row that a write locks first, if many may want the same one at once: the id of a post, or a name. */
+  readonly rowOf?: (name: keyof V, args: readonly never[]) => number | string | undefined
 }
 
 export type ArgsOf<V> = V extends (...args: infer Args) => Steps<unknown> ? Args : never

@@ -24,5 +24,8 @@ export const verbs = {
 export const catalogue: Catalogue<typeof verbs> = {
   url: import.meta.url,
   verbs,
-  postOf: (name, [, changes = []]) => (name === 'changePosts' ? postsNamedBy(changes)[0] : undefined),
+  rowOf(name, [, changes = []]) {
+    if (name === 'createUser') return 'counter of users'
+    return name === 'changePosts' ? postsNamedBy(changes)[0] : undefined
+  },
 }

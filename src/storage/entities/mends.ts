@@ -15,7 +15,7 @@ export const mends = {
       update posts set comment_count = counted.comments
       from (select posts.id, count(comments.id) as comments from posts left join comments on comments.post_id = posts.id
             where posts.id > ${after} and posts.id <= ${Number(posts.at(-1)?.[0] ?? after)} group by posts.id) as counted
-      where counted.id = posts.id and comment_count <> counted.comments returning posts.id`
+      where counted.id = posts.id and comment_count <> counted.comments returning 1`
     return mended(wrong.length, posts)
   },
 

@@ -14,7 +14,7 @@ export const resetVerbs = {
       where (select count(*) from (select 1 from password_resets where try_at is not null limit ${mostWaiting}) as waiting)
             < ${mostWaiting}
       on conflict (email_key) where try_at is not null
-      do update set requested_at = excluded.requested_at, expires_at = excluded.expires_at returning id`
+      do update set requested_at = excluded.requested_at, expires_at = excluded.expires_at returning 1`
     return rows.length === 0 ? 'full' : 'waits'
   },
 
@@ -49,7 +49,7 @@ export const resetVerbs = {
   /** The mail was not sent, as far as is known. */
   *postponeReset(id: number, seconds: number): Steps<'waits' | 'over'> {
     const waits = yield sql`update password_resets set try_at = now_plus(${seconds})
-                            where id = ${id} and requested_at > now_plus(${-triedSeconds}) returning id`
+                            where id = ${id} and requested_at > now_plus(${-triedSeconds}) returning 1`
     if (waits.length > 0) return 'waits'
     yield* resetVerbs.endReset(id)
     return 'over'
@@ -59,7 +59,7 @@ export const resetVerbs = {
     const [reset] = yield resetReads.valid(secretHash)
     // All verbs lock the user first. Of two that use the same secret, the second finds it used then.
     const [user] = yield sql`select id from users where login_key = ${reset?.[0] ?? null} for update`
-    const used = yield sql`delete from password_resets where secret_hash = ${secretHash} returning id`
+    const used = yield sql`delete from password_resets where secret_hash = ${secretHash} returning 1`
     if (user === undefined || used.length === 0) return 'absent'
     const id = Number(user[0])
     yield queued(sql`update users set password_hash = ${passwordHash}, token_mark = ${tokenVersion} where id = ${id}`)
@@ -71,7 +71,7 @@ export const resetVerbs = {
     const gone = yield sql`delete from password_resets where id in (
                              select id from password_resets where expires_at <= now_plus(0)
                              order by expires_at, id limit ${purgedTogether}
-                           ) returning id`
+                           ) returning 1`
     return gone.length
   },
 }

@@ -25,7 +25,7 @@ export const paymentVerbs = {
     const gone = yield sql`delete from idempotency_keys where id in (
                              select id from idempotency_keys where expires_at <= now_plus(0)
                              order by expires_at, id limit ${atMost}
-                           ) returning id`
+                           ) returning 1`
     return gone.length
   },
 }

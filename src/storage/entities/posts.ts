@@ -96,7 +96,7 @@ function* perform(actor: Actor, change: CompiledChange, traceparent: string | nu
     case 'like a post': {
       // GraphQL's Int has 32 bits.
       const like = sql`update posts set likes = case when likes < 2147483647 then likes + 1 else likes end
-                       where id = ${change.id} returning id`
+                       where id = ${change.id} returning 1`
       const next = shown(change.id, change.show)
       const [post] = yield { ...like, next }
       return post === undefined ? 'post absent' : answerOf(yield next)

@@ -35,7 +35,7 @@ export function* deleteSomeContent(userId: number): Steps<boolean> {
 export function* releaseSomeRows(userId: number): Steps<boolean> {
   for (const [table, column, change] of referring) {
     const some = `select id from ${table} where ${column} = $1 limit ${rowsPerStep}`
-    const rows = yield { text: `${change} where id in (${some}) returning id`, values: [userId] }
+    const rows = yield { text: `${change} where id in (${some}) returning 1`, values: [userId] }
     if (rows.length === rowsPerStep) return true
   }
   return false

@@ -24,7 +24,7 @@ export const userVerbs = {
 
   *revokeTokens({ id, tokenVersion: current }: IdentifiedUser, next: string): Steps<'revoked' | 'token revoked'> {
     const rows =
-      yield sql`update users set token_mark = ${next} where id = ${id} and token_mark = ${current} returning id`
+      yield sql`update users set token_mark = ${next} where id = ${id} and token_mark = ${current} returning 1`
     if (rows.length === 0) return 'token revoked'
     yield revoked(id)
     return 'revoked'
@@ -150,7 +150,7 @@ function* insertUser(id: number, values: UserValues, role: Role): Steps<User | '
 
 const inserted = [...userColumns, ...keyColumns, 'password_hash', 'token_mark', 'role']
 const insertion = `insert into users (${inserted.join(', ')}, created_at)
-  values (${inserted.map((_, index) => `$${index + 1}`).join(', ')}, now_plus(0)) on conflict do nothing returning id`
+  values (${inserted.map((_, index) => `$${index + 1}`).join(', ')}, now_plus(0)) on conflict do nothing returning 1`
 
 function* updateUser(
   { user, hasPassword }: KnownUser,

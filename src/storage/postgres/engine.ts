@@ -24,8 +24,8 @@ export class PostgresEngine<V extends Verbs> implements Engine<V> {
   readonly #options: EngineOptions<V> & PoolOptions
   /** Limits the writes that run at once, so that connections stay free for reads while writes wait in PostgreSQL. */
   readonly #writers: Queue
-  /** Posts that are being written. */
-  readonly #turns = new Map<number, Queue>()
+  /** For each row that several writes may want. */
+  readonly #turns = new Map<number | string, Queue>()
   /** The disk was full, and `ping` has not found room since. All threads are told of it. */
   #lacksRoom = false
   readonly #fullDisk: BroadcastChannel
@@ -65,7 +65,7 @@ export class PostgresEngine<V extends Verbs> implements Engine<V> {
         waited('queue', started)
         return this.#transact(() => verb(...given), started)
       }
-      const outcome = await this.#inTurn(this.#options.catalogue.postOf?.(name, given), () => this.#writers.run(write))
+      const outcome = await this.#inTurn(this.#options.catalogue.rowOf?.(name, given), () => this.#writers.run(write))
       this.#options.observer.commit(1)
       return outcome as OutcomeOf<V[Name]>
     } finally {
@@ -89,17 +89,17 @@ export class PostgresEngine<V extends Verbs> implements Engine<V> {
   }
 
   /**
-   * Of the writes of one post, one runs and one waits in PostgreSQL. Others wait here: with sixteen likes of one post at
-   * once, their waits for the row would double the CPU time of PostgreSQL.
+   * Of the writes of one row, one runs and one waits in PostgreSQL. Others wait here: with sixteen likes of one post or
+   * creations of users at once, their waits for the row would double the CPU time of PostgreSQL.
    */
-  async #inTurn<Outcome>(post: number | undefined, write: () => Promise<Outcome>): Promise<Outcome> {
-    if (post === undefined) return write()
-    const turns = this.#turns.get(post) ?? new Queue({ atOnce: 2, mayWait: bounds.waiting })
-    this.#turns.set(post, turns)
+  async #inTurn<Outcome>(row: number | string | undefined, write: () => Promise<Outcome>): Promise<Outcome> {
+    if (row === undefined) return write()
+    const turns = this.#turns.get(row) ?? new Queue({ atOnce: 2, mayWait: bounds.waiting })
+    this.#turns.set(row, turns)
     try {
       return await turns.run(write)
     } finally {
-      if (turns.isIdle) this.#turns.delete(post)
+      if (turns.isIdle) this.#turns.delete(row)
     }
   }
 
