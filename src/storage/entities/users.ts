@@ -33,17 +33,16 @@ export const userVerbs = {
 
 function* createUser(values: UserValues, role: Role): Steps<User | 'email taken'> {
   for (;;) {
-    const [row] = yield sql`update counters set next = next + 1 where name = 'users' returning next - 1`
-    const id = Number(row?.[0])
-    const created = yield* insertUser(id, values, role)
+    yield queued(sql`update counters set next = next + 1 where name = 'users'`)
+    const created = yield* insertUser(null, values, role)
     if (created !== 'id taken') return created
     // A client has chosen this id with PUT. Move the counter past the run of used ids to the next free one. If the
     // user with this id is gone by now, just try the next id: the next used id may be the largest possible one.
     yield sql`update counters set next = (
                 select taken.id + 1 from users as taken
-                where taken.id >= ${id} and not exists (select 1 from users where id = taken.id + 1)
+                where taken.id >= counters.next - 1 and not exists (select 1 from users where id = taken.id + 1)
                 order by taken.id limit 1
-              ) where name = 'users' and exists (select 1 from users where id = ${id})`
+              ) where name = 'users' and exists (select 1 from users where id = counters.next - 1)`
   }
 }
 
@@ -134,23 +133,25 @@ function* lockUser(id: number): Steps<KnownUser | undefined> {
 
 const keyColumns = ['email_key', 'name_key', 'login_key']
 
-function* insertUser(id: number, values: UserValues, role: Role): Steps<User | 'email taken' | 'id taken'> {
+/** Without an id, the user gets the one that the counter has just passed. */
+function* insertUser(id: number | null, values: UserValues, role: Role): Steps<User | 'email taken' | 'id taken'> {
   const { name, email, password, tokenVersion } = values
   const emailKey = loginKeyOf(email)
   const loginKey = password === null ? null : emailKey
   const keys = [emailKey, nameKeyOf(name), loginKey]
   const profile = profileFields.map(field => values[field])
-  const created = yield {
+  const [created] = yield {
     text: insertion,
     values: [id, name, email, ...profile, ...keys, password?.hash ?? null, tokenVersion, role],
   }
-  if (created.length > 0) return { id, name, email, ...profileOf(field => values[field]) }
-  return (yield* isTaken(loginKey, id)) ? 'email taken' : 'id taken'
+  if (created !== undefined) return { id: Number(created[0]), name, email, ...profileOf(field => values[field]) }
+  return (yield* isTaken(loginKey, id ?? 0)) ? 'email taken' : 'id taken'
 }
 
-const inserted = [...userColumns, ...keyColumns, 'password_hash', 'token_mark', 'role']
-const insertion = `insert into users (${inserted.join(', ')}, created_at)
-  values (${inserted.map((_, index) => `$${index + 1}`).join(', ')}, now_plus(0)) on conflict do nothing returning 1`
+const inserted = [...userColumns.slice(1), ...keyColumns, 'password_hash', 'token_mark', 'role']
+const insertion = `insert into users (id, ${inserted.join(', ')}, created_at)
+  values (coalesce($1, (select next - 1 from counters where name = 'users')),
+          ${inserted.map((_, index) => `$${index + 2}`).join(', ')}, now_plus(0)) on conflict do nothing returning id`
 
 function* updateUser(
   { user, hasPassword }: KnownUser,
