@@ -53,6 +53,7 @@ export function boundUnread(
   server.addHook('onClose', async () => clearInterval(timer))
   server.addHook('onSend', (_request, reply, payload, next) => {
     const isText = typeof payload === 'string'
+    if (isText && 3 * payload.length < largeBytes) return next() // three bytes at most for each unit of a string
     const isWhole = isText || Buffer.isBuffer(payload)
     const length = isWhole ? Buffer.byteLength(payload) : Number(reply.getHeader('content-length') ?? 0)
     if (isWhole ? length < largeBytes : length === 0) return next()

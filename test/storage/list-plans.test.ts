@@ -10,7 +10,7 @@ import { searchOfUsers } from '../../src/storage/entities/user-search.ts'
 import { planning } from '../../src/storage/postgres/settings.ts'
 import { type Dialect, postgresDialect, sqliteDialect } from '../../src/storage/select/dialect.ts'
 import { compile } from '../../src/storage/select/select.ts'
-import type { Statement } from '../../src/storage/sql.ts'
+import type { Row, Statement } from '../../src/storage/sql.ts'
 import { SqliteConnection } from '../../src/storage/sqlite/connection.ts'
 import { postgres, sqlite } from '../support/engines.ts'
 import { inForm } from '../support/form.ts'
@@ -163,8 +163,12 @@ async function* searchesOn(dialect: Dialect) {
   for (const isFew of [true, false]) {
     for (const sort of ['id', '-id'] as const) {
       const texts: string[] = []
-      const found = [['1', '1']] // numbers, ids, or users, for either engine
-      const read = async ({ text }: Statement) => (texts.push(text) === 1 && !isFew ? [[1e6, 1]] : found)
+      const json = [[1, new TextEncoder().encode('{"id":1}')]] as unknown as readonly Row[]
+      const found = [['1', '1']] // numbers, ids, or users of PostgreSQL
+      const read = async ({ text }: Statement) => {
+        if (texts.push(text) === 1 && !isFew) return [[1e6, 1]]
+        return text.includes('as blob') ? json : found
+      }
       await searchOfUsers({ read, dialect })('ab', { limit: 1, offset: 0, sort })
       assert.equal(texts.length, isFew ? 3 : 4)
       for (const [at, text] of texts.entries()) yield { text, isByKey: at === 0 || (isFew && at === 1) }

@@ -41,15 +41,17 @@ export function userPages(dialect: Pick<Dialect, 'page' | 'name'>) {
     request.email === undefined ? all(request) : withEmail(request, loginKeyOf(request.email))
 }
 
+/** The JSON of each user begins with it. */
+const start = '{"id":'
 const userFields = ['id', 'name', 'email', ...profileFields] as const
 export const userColumns = userFields.map(columnOf)
 
 /**
- * SQLite writes the JSON of all users of a part, and their ids: `concat` leaves null out, so fields that are not set are
+ * SQLite writes the JSON of all users of a part, and counts them: `concat` leaves null out, so fields that are not set are
  * missing. PostgreSQL returns the columns: it takes three times as long to quote a text as Node.
  */
 export const listedColumns: Readonly<Record<Dialect['name'], string>> = {
-  sqlite: `group_concat(id), cast(group_concat(concat('{"id":', id, ${userFields
+  sqlite: `count(*), cast(group_concat(concat('${start}', id, ${userFields
     .slice(1)
     .map(field => [field, columnOf(field)])
     .map(([field, column]) => `',"${field}":' || iif(${column} is null, null, json_quote(${column}))`)
@@ -90,13 +92,15 @@ interface Part {
 
 const partOf: Readonly<Record<Dialect['name'], (rows: readonly Row[], limit: number) => Part>> = {
   sqlite([row], limit) {
-    const [listed, json] = row as readonly [string | null, Uint8Array<ArrayBuffer>]
-    const ids = listed?.split(',').map(Number) ?? []
-    const count = Math.min(ids.length, limit)
-    const more = ids.length > limit
+    const [found, json] = row as readonly [number, Uint8Array<ArrayBuffer> | null]
+    if (json === null) return { users: [], count: 0, last: undefined, more: false }
+    const bytes = Buffer.from(json.buffer)
+    const more = found > limit
     // Within a text the quotes are escaped.
-    const users = more ? json.subarray(0, Buffer.from(json.buffer).lastIndexOf(',{"id":')) : json
-    return { users, count, last: ids[count - 1], more }
+    const users = more ? json.subarray(0, bytes.lastIndexOf(`,${start}`)) : json
+    const id = bytes.lastIndexOf(start, users.length) + start.length
+    const last = Number.parseInt(bytes.toString('latin1', id, id + 16), 10)
+    return { users, count: Math.min(found, limit), last, more }
   },
   postgres(rows, limit) {
     const users = rows.slice(0, limit).map(userOf)
