@@ -17,7 +17,7 @@ import { type OpenOptions, postgres, postgresAt } from '../support/engines.ts'
 import { ask } from '../support/http.ts'
 import { tokenKeys } from '../support/keys.ts'
 import { runDuet } from '../support/process.ts'
-import { send, somebody } from '../support/rest.ts'
+import { atOnce, newKey, pay, send, somebody, tally } from '../support/rest.ts'
 import { shared } from '../support/shared.ts'
 import { dropPostgresDatabase, executeOn, migrationsOf } from '../support/templates.ts'
 import { testTimeoutMs, waitUntil, within } from '../support/wait.ts'
@@ -316,6 +316,32 @@ it('a service on PostgreSQL is not ready while reads work but writes do not, and
   assert.equal((await send(app, 'POST /users', somebody())).status, 503)
   await setReadOnly('off')
   await waitUntil(async () => (await isReady()) === 200)
+})
+
+it('of writes of one row, such as the likes of a post and the creations of users, two at most wait in PostgreSQL, and others pass', {
+  skip: postgres.skip,
+}, async () => {
+  const patient = { DATABASE_TIMEOUT_MS: '20000', DEMO_DATA: 'true' }
+  await using app = await startTestAppOn(postgres, { ...patient, DATABASE_POOL_MAX: '5' })
+  await using holder = await connectTo(app.database.location)
+  await using watcher = await connectTo(app.database.location)
+  const waiting = `select from pg_stat_activity where application_name = 'duet' and datname = current_database()
+                   and wait_event_type = 'Lock'`
+  const count = async () => (await watcher.query(waiting)).rowCount
+  const like = { query: 'mutation { likePost(id: 1) { likes } }' }
+  for (const [row, write] of [
+    ["counters where name = 'users'", () => send(app, 'POST /users', somebody())],
+    ['posts where id = 1', () => send(app, 'POST /graphql', like)],
+  ] as const) {
+    await holder.query(`begin; select from ${row} for update`)
+    const writes = atOnce(20, write)
+    await waitUntil(async () => (await count()) === 2)
+    // They need more connections than are left if all of the others wait in PostgreSQL.
+    const others = await atOnce(4, () => pay(app, newKey()))
+    assert.deepEqual([tally(others), await count()], [{ 201: 4 }, 2], row)
+    await holder.query('rollback')
+    assert.ok((await writes).every(({ status }) => status === 200 || status === 201))
+  }
 })
 
 /** A role that may have so many connections. */
