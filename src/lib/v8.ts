@@ -65,6 +65,8 @@ export function encode(text: string): Buffer {
 /**
  * For a thread. By default new objects may take 200 MB in each, and two that serve held 617 MB after the load of a
  * benchmark. The main thread is bounded by `--max-semi-space-size` on the command line: V8 reads it before any code runs.
+ * `--v8-pool-size=0` there lets V8 have as many threads of its own as there are cores less one. By default it has four,
+ * also on two cores, and a large garbage collection then takes both of them away from requests.
  */
 export const threadMemory = { maxYoungGenerationSizeMb: 24 }
 
