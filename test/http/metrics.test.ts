@@ -15,7 +15,7 @@ import { runs } from '../support/form.ts'
 import { ask, type Served, sendRaw } from '../support/http.ts'
 import { newRedisDatabase, redisMissing } from '../support/redis.ts'
 import { assertRefusal } from '../support/refusal.ts'
-import { createMember, createUser } from '../support/rest.ts'
+import { createMember, createUser, newKey, pay } from '../support/rest.ts'
 import { shared } from '../support/shared.ts'
 import { metricOf, SocketClient } from '../support/sockets.ts'
 import { waitUntil } from '../support/wait.ts'
@@ -95,7 +95,7 @@ test('connections to PostgreSQL in use, and reads and writes that wait for one, 
   await becomes((inUse, waiting) => inUse === 0 && waiting === 0)
   const holder = await connectTo(app.database.location)
   await holder.query('begin; lock table users')
-  const writes = [1, 2, 3].map(() => createUser(app))
+  const writes = [1, 2, 3].map(() => pay(app, newKey()))
   await becomes((inUse, waiting) => inUse > 0 && waiting === 2) // writes leave one of the connections to reads
   const reads = [1, 2, 3].map(() => ask(`${app.url}/users?limit=1`))
   await becomes((inUse, waiting) => inUse === 2 && waiting >= 4)
