@@ -19,7 +19,7 @@ const longestMs = 3
 export async function inSlices<Item>(items: Iterable<Item>, work: (item: Item) => void): Promise<void> {
   for (const item of items) {
     work(item)
-    // The clock of a test may have been ahead of this one.
+    // Of the difference in either direction, because a test may have set the clock back.
     while (Math.abs(performance.now() - begun) > sliceMs) begun = await nextSlice()
   }
 }
