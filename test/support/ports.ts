@@ -1,10 +1,15 @@
+import { randomInt } from 'node:crypto'
 import { once } from 'node:events'
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net'
 
-/** A port that was free a moment ago, for tests that need the port before the server starts. */
+/**
+ * A port that was free a moment ago, for tests that need the port before the server starts. It is below those that the
+ * system gives to outgoing connections, so no other test's connection takes it before the server does.
+ */
 export async function freePort(): Promise<number> {
+  const port = randomInt(16_384, 32_768)
   await using probe = createServer()
-  return await listen(probe)
+  return await once(probe.listen(port, '127.0.0.1'), 'listening').then(() => port, freePort)
 }
 
 /** Makes a server listen on a free port of the loopback interface. Returns the port. */
