@@ -7,12 +7,7 @@ import { BenchServer } from './server.ts'
 
 const bench = join(import.meta.dirname, '..')
 /** What `npm start` runs. */
-export const duetProgram = [
-  '--max-semi-space-size=8',
-  '--v8-pool-size=0',
-  join(bench, '..', 'bin', 'duet.mjs'),
-  'serve',
-] as const
+export const duetProgram = ['--max-semi-space-size=8', join(bench, '..', 'bin', 'duet.mjs'), 'serve'] as const
 export const peer = (file: string) => join(bench, 'peers', file)
 
 const peers: Readonly<Record<string, string>> = {

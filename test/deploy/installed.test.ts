@@ -94,7 +94,7 @@ const lines: Readonly<Record<string, { readonly line: readonly string[]; readonl
 }
 
 for (const [name, { line, program }] of Object.entries(lines)) {
-  test(`${name} gives malloc an arena for each thread that serves, and bounds its free memory, the new objects and the threads of V8`, () => {
+  test(`${name} gives malloc an arena for each thread that serves, and bounds its free memory and the new objects of V8`, () => {
     using folder = temporaryFolder()
     writeFileSync(join(folder.path, 'node'), '#!/bin/sh\necho "$MALLOC_ARENA_MAX $MALLOC_TRIM_THRESHOLD_ $@"', {
       mode: 0o755,
@@ -104,7 +104,7 @@ for (const [name, { line, program }] of Object.entries(lines)) {
       const env = { PATH: `${folder.path}:${process.env.PATH}`, THREADS: threads, MALLOC_ARENA_MAX: arenas }
       return execFileSync(command, args, { env, encoding: 'utf8' }).trim()
     }
-    const flags = '--max-semi-space-size=8 --v8-pool-size=0'
+    const flags = '--max-semi-space-size=8'
     assert.ok(read('deploy/duet').includes(`node ${flags} `), 'systemd starts it with the same flags')
     assert.match(read('deploy/duet'), /^export MALLOC_ARENA_MAX=.* MALLOC_TRIM_THRESHOLD_=.*:-1048576/m)
     const rest = `1048576 ${flags} ${program} serve`
