@@ -7,7 +7,7 @@ import { keepTickShape, prepareProcess, settle } from '../lib/v8.ts'
 
 /** `duet serve`: runs until the process receives SIGTERM or SIGINT. */
 export async function serve(config: Config): Promise<void> {
-  prepareProcess()
+  prepareProcess({ requestsWait: config.database.kind === 'postgres' })
   void keepTickShape()
   const output = standardOutput()
   const logger = createLogger(config.logLevel, output)
