@@ -12,8 +12,8 @@ export async function serve(config: Config): Promise<void> {
   const output = standardOutput()
   const logger = createLogger(config.logLevel, output)
   let app: App | undefined
-  const exit = (code: number) => {
-    output.finish()
+  const exit = async (code: number) => {
+    await output.finish()
     process.exit(code)
   }
   const stop = async () => app?.stopAtOnce()
@@ -47,7 +47,7 @@ export async function serve(config: Config): Promise<void> {
   logger.info('stopping')
   await app[Symbol.asyncDispose]()
   logger.info('stopped')
-  exit(0) // not only when timers have ended: OpenTelemetry tries for 30 seconds to send spans to a receiver that is away
+  await exit(0) // not only when timers have ended: OpenTelemetry tries for 30 seconds to send spans to a receiver that is away
 }
 
 function greeting(url: string, { explorers: withPages, mail }: Config, withDemoData: boolean): string {

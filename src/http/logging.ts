@@ -3,6 +3,7 @@ import type { FastifyRequest } from 'fastify'
 import { type DestinationStream, type Logger, pino } from 'pino'
 import { AppError } from '../core/errors.ts'
 import type { Randomness } from '../core/ports.ts'
+import { within } from '../lib/within.ts'
 
 /** Structured logs, one JSON object per line. Headers, bodies and query strings hold secrets and are never logged. */
 export function createLogger(level: string, destination: DestinationStream): Logger {
@@ -14,21 +15,17 @@ export function createLogger(level: string, destination: DestinationStream): Log
 
 /** Standard output, written without blocking. The buffer is bounded in case nobody reads it. */
 export function standardOutput() {
-  let giveUpAt = Number.POSITIVE_INFINITY
-  const retryEAGAIN = () => performance.now() < giveUpAt
-  const output = pino.destination({ dest: 1, sync: false, maxLength: 4 * 1024 * 1024, retryEAGAIN })
+  // With a minimum of 0, `flush` would not wait.
+  const output = pino.destination({ dest: 1, sync: false, minLength: 1, maxLength: 4 * 1024 * 1024 })
   output.on('error', () => {}) // the reader is gone; the service continues
   return {
     write: (line: string) => output.write(line),
-    /** Writes what is left and closes. Gives up after a second if nobody reads it, so that the process can end. */
-    finish() {
-      giveUpAt = performance.now() + 1000
-      try {
-        output.flushSync()
-      } catch {
-      } finally {
-        output.destroy() // otherwise pino writes once more when the process exits
-      }
+    /** Waits until all is written, but at most a second, so that the process can end though nobody reads. */
+    async finish() {
+      // Not `flushSync`: it does not wait for the write in progress, so lines would change places.
+      const written = new Promise(resolve => output.flush(resolve))
+      await within(written, 1000, 'Nobody reads the log').catch(() => {})
+      output.destroy() // otherwise pino writes once more when the process exits
     },
   }
 }

@@ -51,6 +51,17 @@ test('of lines that nobody reads in time 4 MiB are kept, and the others left out
   assert.equal(Math.round(stdout.length / 1e6), 4)
 })
 
+test('the last lines come in their order, though the first of them waits to be written', () => {
+  const code = `const output = (await import('./src/http/logging.ts')).standardOutput()
+    ;(await import('node:crypto')).pbkdf2('', '', 100_000, 1, 'sha512', () => {}) // the only thread that could write
+    for (let line = 0; line < 9; line++) output.write(line + ' ')
+    await output.finish()
+    process.exit()`
+  const env = { ...process.env, UV_THREADPOOL_SIZE: '1' }
+  const { stdout } = spawnSync(process.execPath, ['--input-type=module', '-e', code], { env, encoding: 'utf8' })
+  assert.equal(stdout, '0 1 2 3 4 5 6 7 8 ')
+})
+
 test('a log line has a bounded length, whatever a client sends or an error contains', async () => {
   const long = 'x'.repeat(1_000_000)
   await using server = await startTestServer(fastify => {
