@@ -1,7 +1,5 @@
 import type { Metric, Registry } from 'prom-client'
 
-type Named = readonly [key: string, labels: () => Series['labels']]
-
 interface Series {
   readonly labels: Readonly<Record<string, string | number>>
   readonly counts: Float64Array
@@ -31,15 +29,19 @@ export class Histogram {
     return value => this.#add(series, value)
   }
 
-  /** The same key must always mean the same labels. If there are too many series, `other` takes the place of a new one. */
-  observe(value: number, [key, labels]: Named, other: () => Named): void {
-    const known = this.#series.get(key)
-    if (known !== undefined) this.#add(known, value)
-    else if (this.#series.size < mostSeries) this.#add(this.#begin(key, labels()), value)
-    else {
-      const [otherKey, otherLabels] = other()
-      this.#add(this.#series.get(otherKey) ?? this.#begin(otherKey, otherLabels()), value)
-    }
+  /**
+   * The same key must always mean the same labels. If there are too many series, that of the `other` labels takes the
+   * place of a new one.
+   */
+  observe(value: number, key: string, labels: (isOther: boolean) => Series['labels']): void {
+    this.#add(this.#series.get(key) ?? this.#next(key, labels), value)
+  }
+
+  #next(key: string, labels: (isOther: boolean) => Series['labels']): Series {
+    if (this.#series.size < mostSeries) return this.#begin(key, labels(false))
+    const other = labels(true)
+    const otherKey = JSON.stringify(other)
+    return this.#series.get(otherKey) ?? this.#begin(otherKey, other)
   }
 
   #begin(key: string, labels: Series['labels']): Series {

@@ -171,10 +171,10 @@ export function serveMetrics(
   metrics.gauge('duet_http_requests_in_flight', 'Requests being answered now', () => lifecycle.requestsInFlight)
   server.addHook('onResponse', (request, reply, next) => {
     const method = request.method === 'TRACE' ? '(other)' : request.method // the router gets every unusual one as TRACE
-    const named = (method: string, route = '(none)') =>
-      [`${method} ${reply.statusCode} ${route}`, () => ({ method, route, status: reply.statusCode })] as const
-    metrics.requests.observe(reply.elapsedTime / 1000, named(method, request.route.url), () =>
-      named('(other)', '(other)'),
+    const route = request.route.url ?? '(none)'
+    const status = reply.statusCode
+    metrics.requests.observe(reply.elapsedTime / 1000, `${method} ${status} ${route}`, isOther =>
+      isOther ? { method: '(other)', route: '(other)', status } : { method, route, status },
     )
     next()
   })
