@@ -16,7 +16,8 @@ export function sendRevised<Item>(
   const tag = `"${revision}${mark}"`
   // With `no-cache` a cache must ask each time, because the caller's access may have ended.
   reply.header('etag', tag).header('cache-control', 'private, no-cache')
-  const known = tagsIn(request.headers['if-none-match'] ?? '')
+  const sent = request.headers['if-none-match'] ?? ''
+  const known = sent === tag ? 'any' : tagsIn(sent) // most conditions are exactly this tag
   const isKnown = known === 'any' || known?.some(each => each.tag === revision + mark) === true
   if (!isKnown) return represent(item)
   reply.code(304)
