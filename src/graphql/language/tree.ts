@@ -72,6 +72,7 @@ export function argumentIn(argument: Argument | undefined, variables: Variables)
 }
 
 export function isIncluded({ conditions }: Node, variables: Variables): boolean {
+  if (conditions.length === 0) return true // the usual case, which needs no closure
   return conditions.every(({ argument, wanted }) => argumentIn(argument, variables) === wanted)
 }
 

@@ -16,7 +16,7 @@ export interface Cost {
  * All arguments are checked on the way, those of lists against their ranges, so that no argument can lower a cost.
  */
 export function costOf(nodes: readonly Node[], variables: Variables): Cost {
-  const known = new Map<Fragment, Cost>()
+  let known: Map<Fragment, Cost> | undefined
 
   const ofAll = (all: readonly Node[]): Cost => {
     let [cost, skipped] = [0, 0]
@@ -30,6 +30,7 @@ export function costOf(nodes: readonly Node[], variables: Variables): Cost {
   }
 
   const ofFragment = (fragment: Fragment): Cost => {
+    known ??= new Map()
     let cost = known.get(fragment)
     if (cost === undefined) {
       cost = ofAll(fragment.selections)
