@@ -74,9 +74,7 @@ export const postgresDialect: Dialect = {
   joins: false,
   value: (column, { type, optional, long }) => {
     const json = postgresValue[type](column)
-    // For the function see the migration `counted-texts`.
-    if (long)
-      return `case when octet_length(${column}) <= ${uncounted} then ${json} else counted_json(${column}, ${bounds.answerBytes}) end`
+    if (long) return `case when octet_length(${column}) <= ${uncounted} then ${json} else ${counted(column)} end`
     return optional ? `coalesce(${json}, 'null')` : json
   },
   text: text => `'"${text}"'`,
@@ -87,8 +85,23 @@ export const postgresDialect: Dialect = {
   many: (pairs, from, order) =>
     `'[' || coalesce((select string_agg(o.item, ',') from (select ${postgresObject(pairs)} as item from ${from} order by ${order}) as o), '') || ']'`,
   // `offset 0` keeps the planner from putting the answer into both places, where it would run twice.
-  statement: answer =>
-    `select case when octet_length(answer) <= ${bounds.answerBytes} then answer end from (select ${answer} as answer offset 0) as whole`,
+  statement: answer => {
+    const andLeft = answer.includes(bytesLeft) ? ` and ${bytesLeft} not like '-%'` : ''
+    return `select case when octet_length(answer) <= ${bounds.answerBytes}${andLeft} then answer end from (select ${answer} as answer offset 0) as whole`
+  },
+}
+
+/** How many bytes the answers of this transaction have left, as far as long texts are counted; empty before the first. */
+const bytesLeft = `coalesce(current_setting('duet.left', true), '')`
+
+/**
+ * For the function see the migration `counted-texts`. Its second argument is what is left before the first text, and the
+ * length of the blanks that it puts into an answer that is too long. Only a first text needs them, because the statement
+ * asks for the bytes that are left. After other texts, blanks would be copied with all that is joined to them: a refused
+ * answer would take PostgreSQL 1.6 times as long.
+ */
+function counted(column: string): string {
+  return `counted_json(${column}, case ${bytesLeft} when '' then ${bounds.answerBytes} else 0 end)`
 }
 
 /** An instant contains nothing that JSON must escape. */
