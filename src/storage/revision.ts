@@ -1,12 +1,12 @@
 import { hash } from 'node:crypto'
 import type { Order } from '../core/orders/order.ts'
 import type { Payment } from '../core/payments/payment.ts'
-import { profileFields, type User } from '../core/users/user.ts'
+import { type User, userFields } from '../core/users/user.ts'
 import type { Row } from './sql.ts'
 
 /** The revision of a resource: a hash of everything that is shown of it. */
 export const revisionOf = {
-  user: (user: User) => digest([user.id, user.name, user.email, ...profileFields.map(field => user[field])]),
+  user: (user: User) => digest(userFields.map(field => user[field])),
   order: ({ id, status, amount, createdAt, userId }: Order) => digest([id, status, amount, createdAt, userId]),
   payment: ({ id, amountCents, orderId, createdAt }: Payment) => digest([id, amountCents, orderId, createdAt]),
 }

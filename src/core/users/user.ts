@@ -93,6 +93,7 @@ export type Profile = {
 }
 
 export const profileFields = Object.keys(profileRules) as readonly (keyof Profile)[]
+export const userFields = ['id', 'name', 'email', ...profileFields] as const
 
 export function profileOf(make: (name: keyof Profile) => string | number | null): Profile {
   const profile: Partial<Record<keyof Profile, unknown>> = {}

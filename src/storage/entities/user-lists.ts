@@ -1,10 +1,10 @@
 import {
   loginKeyOf,
-  profileFields,
   type User,
   type UserList,
   type UserListRequest,
   type UserPart,
+  userFields,
   usersTogether,
 } from '../../core/users/user.ts'
 import { Pace } from '../../lib/pace.ts'
@@ -43,7 +43,6 @@ export function userPages(dialect: Pick<Dialect, 'page' | 'name'>) {
 
 /** The JSON of each user begins with it. */
 const start = '{"id":'
-const userFields = ['id', 'name', 'email', ...profileFields] as const
 export const userColumns = userFields.map(columnOf)
 
 /**
