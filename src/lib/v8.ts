@@ -6,7 +6,7 @@ import { setFlagsFromString } from 'node:v8'
 
 // What V8 needs to be told, so that a server that runs for long stays as fast and as small as after its start.
 
-/** Called once for the process, before it serves. `requestsWait`: for a database outside the process. */
+/** Called once for the process, before it serves. `requestsWait`: whether requests wait for a database outside it. */
 export function prepareProcess({ requestsWait }: { readonly requestsWait: boolean }): void {
   // By default V8 learns which places in the code create objects that live long, and puts further objects of such a
   // place into the old space at once. Lists of listeners live long if they belong to connections. Then those of requests
