@@ -48,8 +48,10 @@ const tests: Readonly<Record<string, string | readonly string[]>> = {
   ],
   'unread answers and messages of all clients':
     'http/unread: while clients leave more than 256 MiB unread, large answers are refused with 503, and small ones are sent',
-  'a log line': 'http/request-log: a log line has a bounded length, whatever a client sends or an error contains',
-  'lines of the log that nobody reads': 'http/request-log: of lines that nobody reads in time 4 MiB are kept',
+  'a log line, and lines that nobody reads': [
+    'http/request-log: a log line has a bounded length, whatever a client sends or an error contains',
+    'http/request-log: of lines that nobody reads in time 4 MiB are kept',
+  ],
   'series and texts of the metrics': [
     'http/metrics: histograms count as those of prom-client do, and requests have at most 150 series',
     'http/metrics: scrapes at the same time share one text',
