@@ -44,6 +44,7 @@ export function printGoals(title: string, all: readonly Measured[]): void {
         `    ${fixed(ms, 8)} ms (CPU ${cpu.toFixed(0)}, of it serving ${thread.toFixed(0)}, database's ${databaseCpu.toFixed(0)})  ${status}  ${name}`,
       )
     }
+    for (const { name, text } of beyond.slice(0, 3)) console.log(`    ${name}: ${text}`)
   }
 }
 
