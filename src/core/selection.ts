@@ -45,6 +45,15 @@ export interface SelectedList {
   readonly fields: readonly SelectedField[]
 }
 
+/** The JSON of an answer: a text, or the bytes of a long one, which HTTP sends as they are. */
+export type Answer = string | Uint8Array
+
+/** Node makes a text of bytes five times as fast as V8. */
+export function answerText(answer: Answer): string {
+  if (typeof answer === 'string') return answer
+  return Buffer.from(answer.buffer, answer.byteOffset, answer.length).toString()
+}
+
 export type Slot = number
 
 export type SlotValues = readonly (string | number | null)[]

@@ -5,7 +5,7 @@ import type { EventLog } from './events.ts'
 import type { Order, OrderItem, OrderListRequest, StoredItem, Tracking } from './orders/order.ts'
 import type { PageRequest } from './page.ts'
 import type { Payment } from './payments/payment.ts'
-import type { Selection, Slot, SlotValues } from './selection.ts'
+import type { Answer, Selection, Slot, SlotValues } from './selection.ts'
 import type { Profile, TokenState, User, UserList, UserListRequest } from './users/user.ts'
 
 /** All persistent data of the core. Each method is atomic, and its effect is durable when its promise resolves. */
@@ -190,7 +190,7 @@ export interface PostStore {
    * Returns the JSON of an object with the selected fields, all read from one snapshot. Rejects with `answer-too-large`
    * beyond the size limit.
    */
-  select(selection: Selection, values: SlotValues): Promise<string>
+  select(selection: Selection, values: SlotValues): Promise<Answer>
   /** Like `select`, for a selection of one object. Returns `undefined` if that object does not exist. */
   selectOne(selection: Selection, values: SlotValues): Promise<string | undefined>
   /**

@@ -4,6 +4,7 @@ import { AppError } from '../core/errors.ts'
 import type { Topic } from '../core/events.ts'
 import type { Fields } from '../core/input.ts'
 import type { Posts } from '../core/posts/operations.ts'
+import type { Answer } from '../core/selection.ts'
 import { refusal, refusalFromCore } from './errors.ts'
 import type { PreparedOperation } from './language/documents.ts'
 import { checkCost } from './language/limits/cost.ts'
@@ -39,7 +40,7 @@ export class Executor {
     return this.#parts.documents.prepare(request).operation(request.operationName)
   }
 
-  async execute(operation: PreparedOperation, inputs: Fields, actor: Actor): Promise<string> {
+  async execute(operation: PreparedOperation, inputs: Fields, actor: Actor): Promise<Answer> {
     try {
       const request = this.#request(operation, inputs, actor)
       return operation.kind === 'mutation'

@@ -1,4 +1,5 @@
 import type { Posts } from '../core/posts/operations.ts'
+import type { Answer } from '../core/selection.ts'
 import type { PreparedOperation } from './language/documents.ts'
 import { introspect } from './language/introspection.ts'
 import { collect, Planner, type Request, valuesOf } from './language/plan.ts'
@@ -19,7 +20,7 @@ export function planQuery(operation: PreparedOperation, variables: Variables, si
   return { selection: { fields }, slots: planner.slots, reads }
 }
 
-export function runQuery(plan: QueryPlan, request: Request, posts: Posts): string | Promise<string> {
+export function runQuery(plan: QueryPlan, request: Request, posts: Posts): string | Promise<Answer> {
   const values = valuesOf(plan, request)
   if (plan.reads) return posts.read(request.actor, plan.selection, values)
   const entries = plan.selection.fields.map(field => {

@@ -58,12 +58,15 @@ export function release({ buffer }: Uint8Array): void {
 
 /** The bytes of a long text, which `Buffer.from` writes in three times as long if it is not in Latin script. */
 export function encode(text: string): Buffer {
-  if (!text.isWellFormed()) return Buffer.from(text) // `transcode` throws
   const wide = Buffer.allocUnsafeSlow(2 * text.length)
   wide.write(text, 'ucs2')
-  const bytes = transcode(wide, 'ucs2', 'utf8')
-  release(wide)
-  return bytes
+  try {
+    return transcode(wide, 'ucs2', 'utf8')
+  } catch {
+    return Buffer.from(text) // it has half of a surrogate pair
+  } finally {
+    release(wide)
+  }
 }
 
 /**

@@ -1,5 +1,6 @@
 import { AppError, answerTooLarge } from '../core/errors.ts'
 import type { Clock, StoreObserver } from '../core/ports.ts'
+import type { Answer } from '../core/selection.ts'
 import type { Dialect } from './select/dialect.ts'
 import type { Row, Statement } from './sql.ts'
 import type { Timeouts } from './timeouts.ts'
@@ -30,11 +31,10 @@ export interface EngineOptions<V extends Verbs> {
   readonly timeouts: Timeouts
 }
 
-/** The text of an answer. The statement always returns one, except when it is too large. */
-export function answerOf([row = []]: readonly Row[]): string {
+/** The statement always returns an answer, except when it is too large. */
+export function answerOf([row = []]: readonly Row[]): Answer {
   const [answer]: readonly unknown[] = row
-  if (answer instanceof Uint8Array) return Buffer.from(answer.buffer).toString()
-  if (typeof answer === 'string') return answer
+  if (typeof answer === 'string' || answer instanceof Uint8Array) return answer
   throw answerTooLarge()
 }
 

@@ -1,5 +1,5 @@
 import type { Revised } from '../core/condition.ts'
-import type { Selection } from '../core/selection.ts'
+import { answerText, type Selection } from '../core/selection.ts'
 import type { Change, Store } from '../core/store.ts'
 import { waitsNow } from '../lib/waits.ts'
 import { answerOf, type Engine } from './engine.ts'
@@ -71,7 +71,7 @@ export function createStore(engine: Engine<typeof verbs>, eventsKeptSeconds?: nu
     hasPost: async id => (await engine.read(sql`select id from posts where id = ${id}`)).length > 0,
     select: async (selection, values) => answerOf(await engine.read({ text: textOf(selection), values })),
     async selectOne(selection, values) {
-      const found = await this.select(selection, values)
+      const found = answerText(await this.select(selection, values))
       return found === `{"${selection.fields[0]?.key}":null}` ? undefined : found
     },
     changePosts: (actor, changes) =>

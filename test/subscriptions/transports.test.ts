@@ -149,16 +149,17 @@ describe('The same operation by POST, by GET and over a socket', () => {
 
   describe('with large answers', () => {
     const aliases = (count: number) => repeat(count, n => `a${n}: content`)
+    const content = 'x€'.repeat(16_384)
     beforeEach(async () => {
       const text = `mutation ($c: String!) { ${repeat(14, n => `p${n}: createPost(title: "T", content: $c) { id }`)} }`
-      await read(app, text, { variables: { c: 'x'.repeat(65_536) }, token: ann.token })
+      await read(app, text, { variables: { c: content }, token: ann.token })
     })
 
     it('up to 2 MiB: sent completely to a client that reads it, and above refused with RESPONSE_TOO_LARGE', async () => {
       const text = `{ posts(limit: 14) { ${aliases(2)} } }`
-      const expected = await byPost(app, text)
-      assert.ok(JSON.stringify(expected.data).length > 1_800_000)
-      for (const transport of [byGet, bySocket]) assert.deepEqual(await transport(app, text), expected)
+      const expected: Answer = { data: { posts: Array(14).fill({ a0: content, a1: content }) }, errors: undefined }
+      assert.ok(Buffer.byteLength(JSON.stringify(expected.data)) > 1_800_000)
+      for (const transport of [byPost, byGet, bySocket]) assert.deepEqual(await transport(app, text), expected)
       const large = `{ posts(limit: 14) { ${aliases(3)} } }`
       await refusedAlike(['RESPONSE_TOO_LARGE', large], [byPost, byGet, bySocket])
     })

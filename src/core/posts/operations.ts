@@ -2,7 +2,14 @@ import { type Access, notPermitted } from '../access.ts'
 import type { Actor } from '../actor.ts'
 import { AppError } from '../errors.ts'
 import type { EventBus } from '../events.ts'
-import { type SelectedField, type SelectedObject, type Selection, type SlotValues, showsPrivate } from '../selection.ts'
+import {
+  type Answer,
+  type SelectedField,
+  type SelectedObject,
+  type Selection,
+  type SlotValues,
+  showsPrivate,
+} from '../selection.ts'
 import type { Change, ChangeResult, PostStore } from '../store.ts'
 import { changeError, checkStoredBytes, checkTexts, type RequestedChange } from './change.ts'
 
@@ -21,7 +28,7 @@ export class Posts {
   }
 
   /** Throws at once if the actor may not read all selected fields. */
-  read(actor: Actor, selection: Selection, values: SlotValues): Promise<string> {
+  read(actor: Actor, selection: Selection, values: SlotValues): Promise<Answer> {
     this.authorise(actor, selection, values)
     return this.#parts.store.select(selection, values)
   }

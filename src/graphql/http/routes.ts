@@ -1,6 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest, onRequestHookHandler } from 'fastify'
 import { AppError, type ErrorCode, fault } from '../../core/errors.ts'
 import type { Fields } from '../../core/input.ts'
+import type { Answer } from '../../core/selection.ts'
 import { preferredType } from '../../http/accept.ts'
 import { answerError, keepOpen, prepareErrorAnswer, statusOf } from '../../http/errors.ts'
 import type { Lifecycle } from '../../http/lifecycle.ts'
@@ -25,7 +26,7 @@ export function serveGraphQL(parts: GraphQLServer): void {
   const { server, authenticate, executor, showPage, sockets, lifecycle } = parts
   const options = { onRequest: authenticate, errorHandler: answerFailure }
 
-  const answer = async (asked: OperationRequest, request: FastifyRequest, reply: FastifyReply): Promise<string> => {
+  const answer = async (asked: OperationRequest, request: FastifyRequest, reply: FastifyReply): Promise<Answer> => {
     const operation = executor.prepare(asked)
     request.operation = operation
     if (operation.kind === 'subscription') throw refusal('BAD_REQUEST', 'Subscriptions run over WebSocket.')
@@ -35,7 +36,7 @@ export function serveGraphQL(parts: GraphQLServer): void {
     }
     const data = await executor.execute(operation, asked.variables, request.actor)
     reply.type(answerType(request))
-    return `{"data":${data}}`
+    return typeof data === 'string' ? `{"data":${data}}` : Buffer.concat([opening, data, closing])
   }
 
   server.post('/graphql', options, (request, reply) => answer(operationIn(request.body), request, reply))
@@ -62,6 +63,8 @@ export function serveGraphQL(parts: GraphQLServer): void {
     return answer(operationIn(asked), request, reply)
   })
 }
+
+const [opening, closing] = [Buffer.from('{"data":'), Buffer.from('}')]
 
 const answerTypes = ['application/json', 'application/graphql-response+json'] as const
 const page = 'text/html'

@@ -2,6 +2,7 @@ import { AppError, fault } from '../../core/errors.ts'
 import { placeToText } from '../../core/events.ts'
 import type { Fields } from '../../core/input.ts'
 import type { Allowance } from '../../core/ports.ts'
+import { answerText } from '../../core/selection.ts'
 import { traceparentIn } from '../../http/logging.ts'
 import type { Metrics } from '../../http/metrics.ts'
 import type { RequestLog } from '../../http/request-log.ts'
@@ -197,7 +198,7 @@ export class Conversation {
     const answer = async () => {
       // A mutation checks the token itself, in its transaction.
       if (operation.kind === 'query' && !(await this.login.isStillValid())) return this.end(4403, 'Forbidden')
-      run.answer(await executor.execute(operation, request.variables, actor))
+      run.answer(answerText(await executor.execute(operation, request.variables, actor)))
     }
     await (atOnce === undefined ? answer() : atOnce.during(client, answer))
   }

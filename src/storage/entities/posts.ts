@@ -2,10 +2,11 @@ import type { Reach } from '../../core/access.ts'
 import type { Actor } from '../../core/actor.ts'
 import { answerTooLarge } from '../../core/errors.ts'
 import { badInput } from '../../core/input.ts'
+import { answerText } from '../../core/selection.ts'
 import type { Change, ChangeRefusal, ChangeResult, Show } from '../../core/store.ts'
 import { bounds } from '../bounds.ts'
 import { answerOf } from '../engine.ts'
-import { queued, recordOf, type Statement, sql } from '../sql.ts'
+import { queued, type Row, recordOf, type Statement, sql } from '../sql.ts'
 import { timeOfUpdate, updatedAtOf } from '../updated-at.ts'
 import { Rollback, type Steps } from '../verb.ts'
 import { idOf, unlessRevoked } from './actors.ts'
@@ -92,14 +93,14 @@ function isRefusal(outcome: ChangeResult | Refused): outcome is Refused {
 function* perform(actor: Actor, change: CompiledChange, traceparent: string | null): Steps<ChangeResult | Refused> {
   switch (change.kind) {
     case 'create a post':
-      return answerOf(yield shown(yield* createPost(actor, change.title, change.content, traceparent), change.show))
+      return textOf(yield shown(yield* createPost(actor, change.title, change.content, traceparent), change.show))
     case 'like a post': {
       // GraphQL's Int has 32 bits.
       const like = sql`update posts set likes = case when likes < 2147483647 then likes + 1 else likes end
                        where id = ${change.id} returning 1`
       const next = shown(change.id, change.show)
       const [post] = yield { ...like, next }
-      return post === undefined ? 'post absent' : answerOf(yield next)
+      return post === undefined ? 'post absent' : textOf(yield next)
     }
     case 'update a post': {
       const { id, title, content } = change
@@ -111,7 +112,7 @@ function* perform(actor: Actor, change: CompiledChange, traceparent: string | nu
       yield queued(sql`update posts set title = coalesce(${title}, title), content = coalesce(${content}, content),
                          updated_at = ${at} where id = ${id}`)
       yield eventAbout('post-updated', post.id, null, traceparent)
-      return answerOf(yield shown(id, change.show))
+      return textOf(yield shown(id, change.show))
     }
     case 'delete a post': {
       const post = yield* lockPost(change.id, change.reach)
@@ -127,11 +128,11 @@ function* perform(actor: Actor, change: CompiledChange, traceparent: string | nu
     }
     case 'add a comment': {
       const id = yield* addComment(change.postId, idOf(actor), change.text, traceparent)
-      return id === undefined ? 'post absent' : answerOf(yield shown(id, change.show))
+      return id === undefined ? 'post absent' : textOf(yield shown(id, change.show))
     }
     case 'update a comment': {
       const id = yield* updateComment(change, traceparent)
-      return typeof id === 'number' ? answerOf(yield shown(id, change.show)) : id
+      return typeof id === 'number' ? textOf(yield shown(id, change.show)) : id
     }
     case 'delete a comment':
       return yield* deleteComment(change.commentId, change.reach, traceparent)
@@ -166,6 +167,8 @@ function* createPost(actor: Actor, title: string, content: string, traceparent: 
   yield eventAbout('post-added', id, null, traceparent)
   return id
 }
+
+const textOf = (rows: readonly Row[]) => answerText(answerOf(rows))
 
 function shown(id: number | null, { text, values, id: slot }: CompiledShow): Statement {
   return { text, values: values.with(slot, id) }

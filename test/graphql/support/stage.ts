@@ -1,6 +1,7 @@
 import { Access } from '../../../src/core/access.ts'
 import { type Actor, anonymous } from '../../../src/core/actor.ts'
 import { Posts } from '../../../src/core/posts/operations.ts'
+import { answerText } from '../../../src/core/selection.ts'
 import { MemoryEventBus } from '../../../src/events/memory-event-bus.ts'
 import { Executor } from '../../../src/graphql/execute.ts'
 import { Documents } from '../../../src/graphql/language/documents.ts'
@@ -47,7 +48,9 @@ export function serviceOver(engine: Engine<typeof realVerbs>, maxComplexity = 10
   const documents = new AutomaticDocuments(new Documents({ schema, maxDepth: 5, suggestions: true }))
   const executor = new Executor({ schema, documents, posts, maxComplexity })
   return async (query, variables = {}, actor = anonymous) =>
-    executor.execute(executor.prepare({ query, operationName: undefined, variables }), variables, actor)
+    answerText(
+      await executor.execute(executor.prepare({ query, operationName: undefined, variables }), variables, actor),
+    )
 }
 
 /** The actor with a token of this user. */
