@@ -33,9 +33,10 @@ export const duetSettings = {
   DEMO_DATA: 'false',
   ACCESS_POLICY: 'open',
   THREADS: '1',
-  // `npm start` sets both, the first to the number of threads.
+  // `npm start` sets them, the first to the number of threads.
   MALLOC_ARENA_MAX: '1',
-  MALLOC_TRIM_THRESHOLD_: '1048576',
+  MALLOC_MMAP_THRESHOLD_: '4194304',
+  MALLOC_TRIM_THRESHOLD_: '4194304',
 } as const
 
 /** Settings of the others. */

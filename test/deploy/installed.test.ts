@@ -96,18 +96,18 @@ const lines: Readonly<Record<string, { readonly line: readonly string[]; readonl
 for (const [name, { line, program }] of Object.entries(lines)) {
   test(`${name} gives malloc an arena for each thread that serves, and bounds its free memory and the new objects of V8`, () => {
     using folder = temporaryFolder()
-    writeFileSync(join(folder.path, 'node'), '#!/bin/sh\necho "$MALLOC_ARENA_MAX $MALLOC_TRIM_THRESHOLD_ $@"', {
-      mode: 0o755,
-    })
+    const told = '#!/bin/sh\necho "$MALLOC_ARENA_MAX $MALLOC_MMAP_THRESHOLD_ $MALLOC_TRIM_THRESHOLD_ $@"'
+    writeFileSync(join(folder.path, 'node'), told, { mode: 0o755 })
     const started = (threads: string, arenas = '') => {
       const [command = '', ...args] = line
       const env = { PATH: `${folder.path}:${process.env.PATH}`, THREADS: threads, MALLOC_ARENA_MAX: arenas }
       return execFileSync(command, args, { env, encoding: 'utf8' }).trim()
     }
     const flags = '--max-semi-space-size=8'
-    assert.ok(read('deploy/duet').includes(`node ${flags} `), 'systemd starts it with the same flags')
-    assert.match(read('deploy/duet'), /^export MALLOC_ARENA_MAX=.* MALLOC_TRIM_THRESHOLD_=.*:-1048576/m)
-    const rest = `1048576 ${flags} ${program} serve`
+    const script = read('deploy/duet')
+    assert.ok(script.includes(`node ${flags} `), 'systemd starts it with the same flags')
+    assert.match(script, /^export MALLOC_ARENA_MAX=[^#]* MALLOC_MMAP_\w+=.*:-4194304.* MALLOC_TRIM_\w+=.*:-4194304/m)
+    const rest = `4194304 4194304 ${flags} ${program} serve`
     assert.equal(started('3'), `3 ${rest}`)
     assert.equal(started('3', '5'), `5 ${rest}`, 'an own number counts')
     assert.match(started(''), new RegExp(`^[1-9]\\d* ${rest}$`))
