@@ -6,7 +6,7 @@ import { parseArgs } from 'node:util'
 import { Documents } from '../src/graphql/language/documents.ts'
 import { loadSchema } from '../src/graphql/language/schema.ts'
 import { Client } from './client.ts'
-import { duetProgram } from './core/contenders.ts'
+import { duetProgram, malloc } from './core/contenders.ts'
 import { BenchServer, probed } from './core/server.ts'
 import { type Database, databaseFor, type Kind } from './databases.ts'
 import { type Candidate, mutations, queries, sent } from './worst/candidates.ts'
@@ -48,6 +48,7 @@ for (const kind of kinds) {
     const database = await databaseFor(kind, folder, stack, fillStatementsFor(kind, size))
     const environment = {
       ...database.environment,
+      ...malloc,
       PORT: '0',
       LOG_LEVEL: 'fatal',
       DEMO_DATA: 'false',

@@ -20,6 +20,13 @@ const peers: Readonly<Record<string, string>> = {
   [names.bare]: 'bare.mjs',
 }
 
+/** As `npm start` sets them, the first to the number of threads. */
+export const malloc = {
+  MALLOC_ARENA_MAX: '1',
+  MALLOC_MMAP_THRESHOLD_: '4194304',
+  MALLOC_TRIM_THRESHOLD_: '4194304',
+} as const
+
 /** Limits of Duet that the others have no equal of are off: those of a client's requests and connections, and of time. */
 export const duetSettings = {
   // In production it does not print its address, which the benchmark waits for. This changes nothing that is measured.
@@ -33,10 +40,7 @@ export const duetSettings = {
   DEMO_DATA: 'false',
   ACCESS_POLICY: 'open',
   THREADS: '1',
-  // `npm start` sets them, the first to the number of threads.
-  MALLOC_ARENA_MAX: '1',
-  MALLOC_MMAP_THRESHOLD_: '4194304',
-  MALLOC_TRIM_THRESHOLD_: '4194304',
+  ...malloc,
 } as const
 
 /** Settings of the others. */
