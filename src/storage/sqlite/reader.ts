@@ -135,7 +135,7 @@ interface Waiting {
   reject(error: Error): void
 }
 
-/** Those of a long answer. Each reader makes its own text of them. */
+/** Those of a long answer. Each of its readers copies them. */
 function bytesIn([row = []]: readonly Row[]): number {
   const [value]: readonly unknown[] = row
   return value instanceof Uint8Array ? value.length : 0
