@@ -20,11 +20,11 @@ export function standardOutput() {
   output.on('error', () => {}) // the reader is gone; the service continues
   return {
     write: (line: string) => output.write(line),
-    /** Waits until all is written, but at most a second, so that the process can end though nobody reads. */
+    /** Waits until all is written, or for half a second, so that the process can end though nobody reads. */
     async finish() {
       // Not `flushSync`: it does not wait for the write in progress, so lines would change places.
       const written = new Promise(resolve => output.flush(resolve))
-      await within(written, 1000, 'Nobody reads the log').catch(() => {})
+      await within(written, 500, 'Nobody reads the log').catch(() => {})
       output.destroy() // otherwise pino writes once more when the process exits
     },
   }

@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net'
 import type { FastifyInstance } from 'fastify'
 import { AppError } from '../core/errors.ts'
-import { encode } from '../lib/v8.ts'
+import { encode, release } from '../lib/v8.ts'
 import { dropHeadersOfHandler } from './errors.ts'
 
 /** Answers and messages of at least this size are large. Smaller ones are bounded by the number of connections. */
@@ -69,6 +69,7 @@ export function boundUnread(
       unread.bytes += length
       raw.once('close', () => {
         unread.bytes -= length
+        if (isText && body instanceof Uint8Array) release(body)
       })
     }
     next(null, body)

@@ -6,6 +6,7 @@ import { preferredType } from '../../http/accept.ts'
 import { answerError, keepOpen, prepareErrorAnswer, statusOf } from '../../http/errors.ts'
 import type { Lifecycle } from '../../http/lifecycle.ts'
 import { takeUpgrade } from '../../http/upgrades.ts'
+import { release } from '../../lib/v8.ts'
 import { Refusal, refusal, refusalFromCore, statusOfCode } from '../errors.ts'
 import type { Executor } from '../execute.ts'
 import type { Sockets } from '../live/sockets.ts'
@@ -36,7 +37,10 @@ export function serveGraphQL(parts: GraphQLServer): void {
     }
     const data = await executor.execute(operation, asked.variables, request.actor)
     reply.type(answerType(request))
-    return typeof data === 'string' ? `{"data":${data}}` : Buffer.concat([opening, data, closing])
+    if (typeof data === 'string') return `{"data":${data}}`
+    const whole = Buffer.concat([opening, data, closing])
+    reply.raw.once('close', () => release(whole))
+    return whole
   }
 
   server.post('/graphql', options, (request, reply) => answer(operationIn(request.body), request, reply))
