@@ -156,6 +156,8 @@ describe('The feed', () => {
     await stage.write(1_000)
     assert.deepEqual([feed.reaches(12), feed.reaches(13)], [false, true])
     assert.equal(feed.next({ kind: 'post-added' }, 13)?.position, 14)
+    await stage.write(1)
+    assert.deepEqual([feed.reaches(13), feed.reaches(14)], [false, true], 'it keeps the latest thousand')
   })
 
   it('leaves turns to others between events that take long to tell of', async () => {
